@@ -284,9 +284,9 @@ def read_the_results(story: Story) -> None:
     )
     difference, true = pair.get(method="corrected"), pair.get(method="true")
     assert abs(difference.value - true.value) < 4 * difference.standard_error
-    asked = {"a": "good", "b": "poor", "measure": "DCG@10"}
+    asked = {"a": "good", "b": "poor", "measure": "DCG@10", "claim": "these-topics"}
     page = story.rhea.get(story.page("console:pair"), asked).content.decode()
-    assert "good is better than poor in DCG@10" in page
+    assert "good has a higher DCG@10 than poor" in page
     assert "<svg" in story.rhea.get(story.page("console:campaign-results")).content.decode()
 
 

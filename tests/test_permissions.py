@@ -110,6 +110,7 @@ AUDIENCE: dict[str, set[str]] = {
             "console:api-release-changes",
             "console:api-analyses",
             "console:api-conditions",
+            "console:api-families",
             "console:api-planner",
             "console:api-reuse",
             "console:api-rounds",

@@ -186,6 +186,7 @@ BODIES: dict[str, Any] = {
     "topic_findings_create": {"topic_id": "{next_topic}", "is_bad": False},
     "audit_schedule_update": {"every_seconds": 3600},
     "conditions_create": {"same_judges": True, "same_period": True, "blind_to_system": True},
+    "families_create": {"family": "all"},
     "draws_create": DESIGN,
     "forecasts_create": DESIGN,
     "items_claim": {},

@@ -153,7 +153,7 @@ def _differences(
         description = (
             f"{measure or 'The measure'} of the row's run minus the column's, for {len(run_ids)} runs. "
             f"{n_sure} of {len(pairs)} pairs are significant after Holm's adjustment; they have a frame, and an arrow "
-            "up where the row's run is better, down where the column's is."
+            "up where the row's run is higher, down where the column's is."
         )
     if len(run_ids) > SHOWN_RUNS:
         description += f" The first {SHOWN_RUNS} of {len(run_ids)} runs are drawn."

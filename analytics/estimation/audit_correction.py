@@ -25,6 +25,7 @@ from analytics.estimation.ratios import missing_for_macro
 from analytics.estimation.samples import AuditSample
 from analytics.estimation.targets import TargetWeights
 from analytics.estimation.topic_samples import SampledTopics
+from analytics.estimation.topics import over_topics_of
 from analytics.estimation.truth import values_by_grades
 from analytics.estimation.two_phase import TwoPhase, two_phase
 
@@ -83,10 +84,17 @@ def _of_sum(evidence: Evidence, audit: AuditSample, targets: LinearTargets) -> M
     n_runs = targets.weights.runs.n_runs
     words[:n_runs] = [""] * n_runs
     sources = (*found.estimates.sources, "topics")
-    topics = targets.over_topics(evidence, audit.member, found.item_corrections, sources, predicted)
+    parts = targets.topic_parts(evidence, audit.member, found.item_corrections, predicted)
+    topics = over_topics_of(targets.weights, parts, sources)
     reach = found.n_items if audit.labels is None else targets.weights.n_weighed()
     carried = audit.member[audit.audited & (audit.gains(targets.gains)[1] > 0)]
-    return MethodEstimates(found.estimates.with_warning(words), topics, reach, targets.n_weighed(carried))
+    return MethodEstimates(
+        found.estimates.with_warning(words),
+        topics,
+        reach,
+        targets.n_weighed(carried),
+        frame.n_topics * parts,
+    )
 
 
 def _of_ratio(evidence: Evidence, audit: AuditSample, targets: RatioTargets) -> MethodEstimates:
@@ -100,23 +108,27 @@ def _of_ratio(evidence: Evidence, audit: AuditSample, targets: RatioTargets) -> 
     labels = corrected_pseudo_labels(evidence.frame, audit, targets.gains, prediction=prediction, after=after)
     if targets.measure.averaging == "micro" or not missing_for_macro(labels):
         return targets.estimates(labels, evidence.seed)
-    return targets.estimates(labels, evidence.seed, _from_few_labels(evidence, audit, targets, items))
+    return targets.estimates(labels, evidence.seed, *_from_few_labels(evidence, audit, targets, items))
 
 
 def _from_few_labels(
     evidence: Evidence, audit: AuditSample, targets: RatioTargets, items: StairPhases | None
-) -> Sequence[Estimate | Refusal]:
-    """Return the differences of two runs in one step, where the audit's size allows it: no run alone."""
+) -> tuple[Sequence[Estimate | Refusal], Floats | None]:
+    """Return the differences of two runs in one step, where the audit's size allows it, and values of topics.
+
+    There is no number of a run alone; the values of its topics are for differences.
+    """
     if targets.no_step is not None or items is None:
-        return [] if targets.no_step is None else [targets.no_step] * len(targets)
-    found = list(one_step(targets.measure, items, targets.returned).estimates)
+        return [] if targets.no_step is None else [targets.no_step] * len(targets), None
+    step = one_step(targets.measure, items, targets.returned)
+    found = list(step.estimates)
     n_runs, frame = targets.returned.n_runs, evidence.frame
     missing = missing_labels(int(audit.audited.sum()), frame.topic_index.size, frame.n_topics)
     words = (
         f"{targets.measure.name} of a run alone has no interval from few gold labels, a difference of two has"
     )
     found[:n_runs] = [Refusal(f"{words}; {instead_of_one_step(missing)}", missing)] * n_runs
-    return found
+    return found, step.topic_values
 
 
 def _of_whole_topics(evidence: Evidence, sampled: SampledTopics, targets: Targets) -> MethodEstimates:

@@ -29,7 +29,7 @@ from analytics.estimation.pseudolabels import PseudoLabels
 from analytics.estimation.ratios import (
     empty_topics,
     no_interval,
-    ratio_estimates,
+    ratio_answer,
     ratio_values,
     ratio_values_of_topics,
 )
@@ -123,15 +123,10 @@ class LinearTargets:
         """Return the measure of every target as it is predicted."""
         return self.weights.of_targets(self.predicted.sum(axis=1))
 
-    def over_topics(
-        self,
-        evidence: Evidence,
-        members: Ints,
-        added: Floats,
-        sources: tuple[str, ...],
-        predicted: Floats | None = None,
-    ) -> Estimates:
-        """Return the interval over topics, given what some judged items add: a topic's part is its sum of w * added.
+    def topic_parts(
+        self, evidence: Evidence, members: Ints, added: Floats, predicted: Floats | None = None
+    ) -> Floats:
+        """Return the topics' parts of every run's value [run, topic], given what some judged items add: w * added.
 
         `predicted` [run, topic] is what is known before, unless it is the targets' own.
         """
@@ -139,8 +134,7 @@ class LinearTargets:
         values = np.zeros(frame.judged.size)
         values[members] = added
         known = self.predicted if predicted is None else predicted
-        parts = self.judged.run_totals(values, frame.judged_topic, frame.n_topics) + known
-        return over_topics_of(self.weights, parts, sources)
+        return self.judged.run_totals(values, frame.judged_topic, frame.n_topics) + known
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,14 +174,24 @@ class RatioTargets:
         return Refusal(f"no grade of this scale has a gain above 0 in {name}: nothing to divide by")
 
     def estimates(
-        self, labels: PseudoLabels, seed: int, few_labels: Sequence[Estimate | Refusal] = ()
+        self,
+        labels: PseudoLabels,
+        seed: int,
+        few_labels: Sequence[Estimate | Refusal] = (),
+        few_values: Floats | None = None,
     ) -> "MethodEstimates":
         """Return the ratio of every target, from labels of every pair of the frame.
 
-        `few_labels`, by target: what is said where too little is known for that.
+        `few_labels`, by target: what is said where too little is known for that; `few_values` [run, topic]: of topics.
         """
-        found = ratio_estimates(self.measure, labels, self.ranks, seed=seed, few_labels=few_labels)
-        return MethodEstimates(in_columns(found))
+        found = ratio_answer(self.measure, labels, self.ranks, seed=seed, few_labels=few_labels)
+        values = few_values if found.topic_values is None else found.topic_values
+        these = in_columns(found.results)
+        if values is None:
+            nothing = Refusal(f"{self.measure.name} has no value of every topic here")
+            return MethodEstimates(these, all_refused(len(self), nothing))
+        topics = over_topics_of(TargetWeights(self.returned), values / values.shape[1], ("topics",))
+        return MethodEstimates(these, topics, topic_values=values)
 
     def values_of_topics(self, labels: PseudoLabels, present: Ints) -> Floats:
         """Return [run, topic] the ratio of every run in these topics."""
@@ -256,12 +260,14 @@ class MethodEstimates:
     `n_items`: by target the items with weight that an audit (or gold judges) could take: the confidence sequence needs
     them.
     `n_positive`: of a sum, by target the items with weight whose gain, as the method takes it, is above 0.
+    `topic_values` [run, topic]: the values of topics, whose means are those of the runs.
     """
 
     these_topics: Estimates
     over_topics: Estimates | None = None
     n_items: Ints | None = None
     n_positive: Ints | None = None
+    topic_values: Floats | None = None
 
 
 def none_of(targets: Targets, refusal: Refusal) -> MethodEstimates:

@@ -23,6 +23,7 @@ from analytics.estimation.pseudolabels import pseudo_labels
 from analytics.estimation.ratios import needs_pool
 from analytics.estimation.targets import TargetWeights
 from analytics.estimation.topic_samples import SampledTopics
+from analytics.estimation.topics import over_topics_of
 
 
 def estimate(evidence: Evidence, targets: Targets) -> MethodEstimates:
@@ -76,9 +77,10 @@ def _of_sum(evidence: Evidence, targets: LinearTargets) -> MethodEstimates:
     prior = targets.prediction[evidence.frame.judged]
     surprise = (targets.utility - prior) / evidence.frame.draw_probability
     everything = np.arange(evidence.frame.judged.size)
+    parts = targets.topic_parts(evidence, everything, surprise)
     return MethodEstimates(
         from_grades(evidence, targets.judged, targets.utility, prior, targets.prior_total),
-        targets.over_topics(evidence, everything, surprise, ("drawing", "topics")),
+        over_topics_of(targets.weights, parts, ("drawing", "topics")),
         n_positive=targets.n_weighed(np.flatnonzero(targets.utility > 0)),
     )
 

@@ -42,10 +42,12 @@ class OneStep:
     """What `one_step` returns: of every run, then of every pair of runs.
 
     `second_order` is b, the estimate of what one step leaves out: b^2 is in the variance, and b not in the value.
+    `topic_values` [run, topic] have the runs' values as their means.
     """
 
     estimates: Estimates
     second_order: Floats
+    topic_values: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,7 +281,7 @@ def one_step(
     _check(measure, items, ranks)
     frame = items.frame
     at = derivative(measure, ranks, frame.topic_index, frame.n_topics, items.prediction, items.steps)
-    value, sums, left = _of_targets(measure, items, at, ranks.n_runs)
+    value, sums, left, of_topics = _of_targets(measure, items, at, ranks.n_runs)
     found = two_phase_estimates(
         value,
         sums,
@@ -291,7 +293,7 @@ def one_step(
     bent = refused_where(
         (fewest > 0) & (left**2 > MOST_BEND * linear), lambda target: _too_bent(measure, items)
     )
-    return OneStep(replace(found, refusals=bent | found.refusals), left)
+    return OneStep(replace(found, refusals=bent | found.refusals), left, of_topics)
 
 
 def _check(measure: Measure[Ratio], items: StairPhases, ranks: SparseRuns) -> None:
@@ -303,8 +305,8 @@ def _check(measure: Measure[Ratio], items: StairPhases, ranks: SparseRuns) -> No
 
 def _of_targets(
     measure: Measure[Ratio], items: StairPhases, at: Derivative, n_runs: int
-) -> tuple[Floats, TwoPhaseSums, Floats]:
-    """Return by target the value, the sums of its variance, and b."""
+) -> tuple[Floats, TwoPhaseSums, Floats, Floats]:
+    """Return by target the value, the sums of its variance, and b; and the values of topics, [run, topic]."""
     frame = items.frame
     active = _Active(items, at.slope)
     error, own = active.over_frame(active.error), active.over_frame(active.own)
@@ -319,7 +321,10 @@ def _of_targets(
         curvature.append(_less(bend, a, b))
     whole = np.concatenate(columns, axis=1)
     sums = TwoPhaseSums(*whole[:5], *np.rint(whole[5:]).astype(np.int64))
-    return np.concatenate(value), sums, np.concatenate(curvature)
+    added = c * active.error[0] - d[:, active.topic] * active.error[1]
+    of_topics = [np.bincount(active.topic, row, frame.n_topics) for row in added]
+    values = at.value + frame.n_topics * np.array(of_topics).reshape(at.value.shape)
+    return np.concatenate(value), sums, np.concatenate(curvature), values
 
 
 def _too_bent(measure: Measure[Ratio], items: StairPhases) -> Refusal:

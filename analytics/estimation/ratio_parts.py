@@ -119,6 +119,25 @@ class Denominator:
         found = self._disturb(self.labels.stair_found, found_noise)
         return self.measure.kind.denominator(self.labels.steps, totals, found, self.depth)
 
+    def of_sums(self) -> Floats:
+        """Return [topic] what every topic adds to the denominator of the ratio of sums."""
+        counts = [(total[:, None], found[:, None]) for total, found in zip(
+            self.labels.stair_total, self.labels.stair_found, strict=True
+        )]  # fmt: skip
+        return np.array(
+            [
+                float(
+                    self.measure.kind.denominator(
+                        self.labels.steps,
+                        [total[topic : topic + 1] for total, _ in counts],
+                        [found[topic : topic + 1] for _, found in counts],
+                        self.depth,
+                    )[1][0]
+                )
+                for topic in range(self.labels.n_topics)
+            ]
+        )
+
     def _disturb(self, counts: Floats, noise: Sequence[Floats] | None) -> list[Floats]:
         """Return [topic, replicate] per stair: the counts with their noise."""
         rows = [row[:, None] for row in counts]
@@ -135,13 +154,18 @@ class Denominator:
 
 @dataclass(frozen=True)
 class Replicates:
-    """Estimates [run] and replicates [run, replicate] of both averages; `total` is micro's denominator."""
+    """Estimates [run] and replicates [run, replicate] of both averages; `total` is micro's denominator.
+
+    `by_topic` are the estimates of every topic [run, topic], `mean_by_topic` the means of their replicates.
+    """
 
     macro: Floats
     micro: Floats
     macro_replicates: Floats
     micro_replicates: Floats
     total: float
+    by_topic: Floats
+    mean_by_topic: Floats
 
 
 @dataclass(frozen=True)
@@ -160,7 +184,9 @@ def _replicate(
     denominator = Denominator(measure, labels)
     by_topic, whole = denominator.values()
     value = np.stack([one.value for one in numerators])
-    macro = quotient(value, np.broadcast_to(by_topic[:, 0], value.shape)).mean(axis=1)
+    of_topics = quotient(value, np.broadcast_to(by_topic[:, 0], value.shape))
+    macro = of_topics.mean(axis=1)
+    added = np.zeros(value.shape)
     micro = quotient(value.sum(axis=1), np.broadcast_to(whole, macro.shape))
     macro_b, micro_b = np.zeros((2, len(numerators), replicates))
     n_noisy = labels.noisy.size
@@ -181,9 +207,12 @@ def _replicate(
         by_topic, total = denominator.values(stair_noise, found_noise)
         for run, one in enumerate(numerators):
             drawn = one.replicates(noise)
-            macro_b[run, part] = quotient(drawn, by_topic).mean(axis=0)
+            ratios = quotient(drawn, by_topic)
+            macro_b[run, part] = ratios.mean(axis=0)
+            added[run] += ratios.sum(axis=1)
             micro_b[run, part] = quotient(drawn.sum(axis=0), total)
-    return Replicates(macro, micro, macro_b, micro_b, float(whole[0]))
+    mean_of_topics = added / replicates if replicates else of_topics
+    return Replicates(macro, micro, macro_b, micro_b, float(whole[0]), of_topics, mean_of_topics)
 
 
 def error_replicates(

@@ -15,6 +15,7 @@ return within the cutoff.
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
@@ -52,6 +53,17 @@ KNOWN_FOR_NORMAL = 100  # from here z, below t, as in `analytics.estimation.corr
 ABOUT = 0.95  # a random sample of "20 %" may be one of 19 %
 
 
+@dataclass(frozen=True, eq=False)
+class RatioAnswer:
+    """The ratio of every run, then of every pair, and its values by topic, [run, topic], whose means are the ratios.
+
+    There are none where too little is known of the mean over topics.
+    """
+
+    results: list[Estimate | Refusal]
+    topic_values: Floats | None
+
+
 def ratio_estimates(
     measure: Measure[Ratio],
     labels: PseudoLabels,
@@ -62,7 +74,25 @@ def ratio_estimates(
     replicates: int = REPLICATES,
     few_labels: Sequence[Estimate | Refusal] = (),
 ) -> list[Estimate | Refusal]:
+    """Return the results of `ratio_answer`."""
+    given = {"seed": seed, "replicates": replicates, "few_labels": few_labels}
+    return ratio_answer(measure, labels, ranks, pairs=pairs, **given).results  # type: ignore[arg-type]
+
+
+def ratio_answer(
+    measure: Measure[Ratio],
+    labels: PseudoLabels,
+    ranks: ArrayLike,
+    *,
+    seed: int,
+    pairs: Sequence[tuple[int, int]] | None = None,
+    replicates: int = REPLICATES,
+    few_labels: Sequence[Estimate | Refusal] = (),
+) -> RatioAnswer:
     """Return the ratio of every run, then the difference of every pair of runs, with 95 % confidence intervals.
+
+    Values by topic: the topic's ratio less its bootstrap bias; of a ratio R of sums over n topics, with numerator N_t
+    and denominator D_t of a topic, R + n (N_t - R D_t)/sum D.
 
     Value: twice the estimate less the bootstrap's mean; it may leave [0, 1]. Standard error: the bootstrap's
     standard deviation, with the noise of `PseudoLabels.cautious` if that is larger; z from 100 known items that the
@@ -109,9 +139,8 @@ def ratio_estimates(
     wanted = _checked_pairs(measure, labels, len(rank), pairs, replicates)
 
     if not measure.kind.has_prediction:
-        return [Refusal(f"{measure.name} is a value alone: {no_interval(measure)}")] * (
-            len(rank) + len(wanted)
-        )
+        alone = Refusal(f"{measure.name} is a value alone: {no_interval(measure)}")
+        return RatioAnswer([alone] * (len(rank) + len(wanted)), None)
     is_idle = labels.is_census or missing_for_micro(labels) > 0  # nothing is read from a replicate
     made = error_replicates(measure, labels, rank, 0 if is_idle else replicates, seed)
     known = rank[:, labels.judged[labels.counted]]
@@ -130,7 +159,22 @@ def ratio_estimates(
         else:
             used = int(np.count_nonzero(known[a] != known[b]))
             results.append(_result(measure, labels, made, (a, b), used, other))
-    return results
+    return RatioAnswer(results, _topic_values(measure, labels, made, rank))
+
+
+def _topic_values(
+    measure: Measure[Ratio], labels: PseudoLabels, made: ErrorReplicates, rank: Ints
+) -> Floats | None:
+    """Return [run, topic] values whose means are the ratios of the runs; None where `_result` has no such number."""
+    if measure.averaging != "micro":
+        is_known = not missing_for_macro(labels) and (labels.predicted or labels.is_census)
+        return 2 * made.seen.by_topic - made.seen.mean_by_topic if is_known else None
+    if missing_for_micro(labels) or made.seen.total <= 0:
+        return None
+    whole, ratio = Denominator(measure, labels).of_sums(), made.seen.micro[:, None]
+    surplus = np.array(_numerators(measure, labels, rank)) - ratio * whole
+    bias = 0.0 if labels.is_census else made.seen.micro_replicates.mean(axis=1, keepdims=True) - ratio
+    return np.asarray(ratio - bias + labels.n_topics * surplus / made.seen.total)
 
 
 def ratio_values(measure: Measure[Ratio], labels: PseudoLabels, ranks: ArrayLike) -> Floats:

@@ -58,6 +58,7 @@ HARMLESS = [
     "sent a message",
     "read a message",
     "changed a run",
+    "declared the family of comparisons",
     "deleted",
     "restored",
     "invited",

@@ -1,5 +1,6 @@
 """What was computed from the facts, and from which of them. Append-only: a newer computation is a new row."""
 
+from analytics.models.comparisons import ComparisonFamily, JudgingConditions
 from analytics.models.releases import Release
 from analytics.models.results import (
     AuditForecast,
@@ -7,7 +8,6 @@ from analytics.models.results import (
     ConfusionEstimate,
     DisputedItem,
     Estimate,
-    JudgingConditions,
     before_cutting,
     method_choices,
 )
@@ -17,6 +17,7 @@ from analytics.models.shares import ShareEstimate
 __all__ = [
     "AssessorScreening",
     "AuditForecast",
+    "ComparisonFamily",
     "Computation",
     "ConfusionEstimate",
     "DisputedItem",

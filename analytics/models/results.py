@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Coalesce
@@ -203,6 +203,12 @@ class Estimate(models.Model):
     topics_low = models.FloatField(null=True)
     topics_high = models.FloatField(null=True)
     topics_refusal = models.TextField(blank=True)
+    # Of the wider side: the topics, or the judging (NULL: the normal distribution). A tested difference has a p; older
+    # rows have neither.
+    topics_p_value = models.FloatField(null=True)
+    topics_degrees_of_freedom = models.FloatField(null=True)
+    # Of a run, by the tested method: its value in every topic. Differences of topics are differences of these.
+    topic_values = ArrayField(models.FloatField(), null=True)
     # The third: a confidence sequence, valid at every look while judging continues, or at a declared look (the
     # computation's) bounds valid at all declared ones.
     always_low = models.FloatField(null=True)
@@ -263,6 +269,24 @@ class Estimate(models.Model):
                 | Q(topics_low=None)
                 | Q(low__isnull=False, topics_high__isnull=False)
                 & Q(topics_low__lte=F("low"), topics_high__gte=F("high")),
+            ),
+            models.CheckConstraint(
+                name="analytics_estimate_topics_p",
+                condition=Q(topics_p_value=None)
+                | Q(run_b__isnull=False, p_value__isnull=False)
+                & Q(topics_p_value__gte=F("p_value"), topics_p_value__lte=1),
+            ),
+            models.CheckConstraint(
+                name="analytics_estimate_topics_freedom",
+                condition=Q(topics_degrees_of_freedom=None)
+                | Q(
+                    topics_low__isnull=False,
+                    topics_degrees_of_freedom__gt=0,
+                    topics_degrees_of_freedom__lt=1e300,
+                ),
+            ),
+            models.CheckConstraint(
+                name="analytics_estimate_topic_values", condition=Q(topic_values=None) | Q(run_b=None)
             ),
             models.CheckConstraint(
                 name="analytics_estimate_positive", condition=Q(n_positive=None) | Q(n_positive__lte=F("n"))
@@ -355,20 +379,6 @@ class AuditForecast(models.Model):
 
     def __str__(self) -> str:
         return f"{self.strategy} {self.n_more}"
-
-
-class JudgingConditions(models.Model):
-    """What no data can tell and every comparison assumes, as the manager answered it. A new answer is a new row."""
-
-    campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="judging_conditions")
-    same_judges = models.BooleanField()
-    same_period = models.BooleanField()
-    blind_to_system = models.BooleanField()
-    answered_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT)
-    answered_at = models.DateTimeField(auto_now_add=True)
-
-    def __str__(self) -> str:
-        return f"{self.campaign}: {self.same_judges} {self.same_period} {self.blind_to_system}"
 
 
 class DisputedItem(models.Model):

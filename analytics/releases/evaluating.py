@@ -22,7 +22,14 @@ from analytics.estimation.labels import JUDGE_BIAS
 from analytics.estimation.one_step import stair_phases
 from analytics.estimation.outside import OutsideGain, Standing
 from analytics.estimation.pseudolabels import PseudoLabels, corrected_pseudo_labels, pseudo_labels
-from analytics.estimation.ratios import empty_topics, needs_pool, no_interval, ratio_estimates, ratio_values
+from analytics.estimation.ratios import (
+    RatioAnswer,
+    empty_topics,
+    needs_pool,
+    no_interval,
+    ratio_answer,
+    ratio_values,
+)
 from analytics.estimation.samples import Frame
 from analytics.estimation.topics import never_narrower, over_topics
 from analytics.releases.audit import audit_corrected, audit_of, labels_of, topic_parts
@@ -94,11 +101,11 @@ def _evaluate(
     if estimated is None:
         words = f"{measure.name} is {measure.measure.kind.noun}: no estimator is made for it"
         return _all_refused(plain, Refusal(words))
-    return estimated(plain, sampled, measure, placed, _predictions(sampled.facts, about, measure))
+    return estimated(plain, sampled, measure, placed, predictions(sampled.facts, about, measure))
 
 
 @dataclass(frozen=True, eq=False)
-class _Predictions:
+class Predictions:
     """The gains that a release expects of its pairs, before judging; and, after an audit, the gold gains."""
 
     gain: Floats  # [frame]
@@ -106,15 +113,15 @@ class _Predictions:
     stairs: tuple[GoldColumns, ...] = ()  # of every stair of these gains; none where one is missing
 
 
-def _predictions(facts: Facts, about: Mapping[str, Any], measure: ScaledMeasure) -> _Predictions:
+def predictions(facts: Facts, about: Mapping[str, Any], measure: ScaledMeasure) -> Predictions:
     """Return what the release expects, if it has predictions for these gains; else zeros."""
     stairs = _stairs(facts, about, measure.gains)
     for one in about.values():
         name = one.get("prediction")
         if one["gains"] == measure.gains.tolist() and name in facts.predictions:
             gold = facts.gold.get(name.removeprefix("prediction_"))
-            return _Predictions(facts.predictions[name], gold, stairs)
-    return _Predictions(np.zeros(facts.topic.size), None, stairs)
+            return Predictions(facts.predictions[name], gold, stairs)
+    return Predictions(np.zeros(facts.topic.size), None, stairs)
 
 
 def _stairs(facts: Facts, about: Mapping[str, Any], gains: Floats) -> tuple[GoldColumns, ...]:
@@ -135,7 +142,7 @@ def _stairs(facts: Facts, about: Mapping[str, Any], gains: Floats) -> tuple[Gold
 
 
 def _linear(
-    plain: Evaluation, sampled: SampledRelease, measure: ScaledMeasure, placed: PlacedRun, known: _Predictions
+    plain: Evaluation, sampled: SampledRelease, measure: ScaledMeasure, placed: PlacedRun, known: Predictions
 ) -> Evaluation:
     facts, n_topics = sampled.facts, len(sampled.facts.topics)
     parsed = parse_linear(measure.name)
@@ -273,10 +280,14 @@ def _over_topics(estimate: Result, parts: Floats, sources: Sequence[str], most: 
     wide = over_topics(parts, sources)
     if isinstance(wide, Refusal):
         return wide
-    ends = estimate.standard_error, estimate.low, estimate.high - most
-    these = (np.array([number]) for number in ends)
-    error, low, high = (float(end[0]) for end in never_narrower(in_columns([wide]), *these))
-    return replace(wide, standard_error=error, low=low, high=high + most)
+    these = in_columns([estimate])
+    numbers = (these.standard_error, these.low, these.high - most, these.degrees_of_freedom)
+    found = never_narrower(in_columns([wide]), *numbers)
+    error, low, high, df = (
+        float(column[0]) for column in (found.standard_error, found.low, found.high, found.degrees_of_freedom)
+    )
+    known_df = df if np.isfinite(df) else None
+    return replace(wide, standard_error=error, low=low, high=high + most, degrees_of_freedom=known_df)
 
 
 # -- ratios ------------------------------------------------------------------------------------------------------
@@ -287,13 +298,13 @@ def _ratio(
     sampled: SampledRelease,
     measure: ScaledMeasure,
     placed: PlacedRun,
-    known: _Predictions,
+    known: Predictions,
 ) -> Evaluation:
-    """nDCG and AP: ratios of estimates, with bootstrap intervals for these topics."""
+    """nDCG and AP: ratios of estimates, with bootstrap intervals for these topics, and for topics like these."""
     facts, parsed = sampled.facts, parse_ratio(measure.name)
     n_outside = 0 if sampled.is_foreign else int((placed.outside <= measure.last_rank).sum())
     near = int((placed.rank <= measure.last_rank).sum())
-    none = Refusal("a ratio's interval is for these topics; there is none for the population of topics")
+    none = Refusal("the values of topics are not known")
     plain = replace(plain, estimator="ratio", estimate_over_topics=none, corrected_over_topics=none)
     if n_outside or (facts.first_probability == 0).all(axis=0).any():
         outside = UnjudgedPart(n_outside / max(1, n_outside + near), None, None)
@@ -312,11 +323,27 @@ def _ratio(
         refused = needs_pool(parsed)
     elif not measure.gains.any():
         refused = audited = Refusal("no grade of this scale has a gain above 0: nothing to divide by")
+    estimate, over = (
+        (refused, none) if refused else _both(_ratio_as_given(sampled, measure, parsed, ranks, known.gain))
+    )
+    corrected, audited_over = (
+        (audited, none) if audited else _both(ratio_audited(sampled, measure, parsed, ranks, known))
+    )
     return replace(
         plain,
-        estimate=refused or _ratio_as_given(sampled, measure, parsed, ranks, known.gain),
-        corrected=audited or _ratio_audited(sampled, measure, parsed, ranks, known),
+        estimate=estimate,
+        estimate_over_topics=over,
+        corrected=corrected,
+        corrected_over_topics=audited_over,
     )
+
+
+def _both(answer: RatioAnswer) -> tuple[Result, Result]:
+    """Return the ratio of the only run, for these topics and with the topics as a sample."""
+    found, values = answer.results[0], answer.topic_values
+    if values is None:
+        return found, found if isinstance(found, Refusal) else Refusal("the values of topics are not known")
+    return found, _over_topics(found, values[0] / values.shape[1], ("topics",), 0.0)
 
 
 def _ratio_as_given(
@@ -325,9 +352,9 @@ def _ratio_as_given(
     parsed: Measure[Ratio],
     ranks: Ints,
     prediction: Floats,
-) -> Result:
+) -> RatioAnswer:
     labels = _labels_as_given(sampled, measure, prediction)
-    return ratio_estimates(parsed, labels, ranks, seed=sampled.seed)[0]
+    return ratio_answer(parsed, labels, ranks, seed=sampled.seed)
 
 
 def _labels_as_given(sampled: SampledRelease, measure: ScaledMeasure, prediction: Floats) -> PseudoLabels:
@@ -351,13 +378,14 @@ def _value_alone(
     return ValueAlone(float(ratio_values(parsed, labels, ranks)[0]), words)
 
 
-def _ratio_audited(
+def ratio_audited(
     sampled: SampledRelease,
     measure: ScaledMeasure,
     parsed: Measure[Ratio],
     ranks: Ints,
-    known: _Predictions,
-) -> Result:
+    known: Predictions,
+) -> RatioAnswer:
+    """Return the ratios of some runs [run, frame] as the audits correct them."""
     facts, is_open = sampled.facts, sampled.is_open
     audit = audit_of(sampled, measure.gains.size)
     frame = Frame(len(facts.topics), facts.topic, facts.item[is_open], audit.draw_probability)
@@ -367,14 +395,14 @@ def _ratio_audited(
         items = stair_phases(frame, audit, measure.gains, made)
         prediction, after = items.steps @ items.prediction, items.after
     labels = corrected_pseudo_labels(frame, audit, measure.gains, prediction=prediction, after=after)
-    return ratio_estimates(parsed, labels, ranks, seed=sampled.seed)[0]
+    return ratio_answer(parsed, labels, ranks, seed=sampled.seed)
 
 
 # -- completely judged ranks -------------------------------------------------------------------------------------
 
 
 def _complete(
-    plain: Evaluation, sampled: SampledRelease, measure: ScaledMeasure, placed: PlacedRun, known: _Predictions
+    plain: Evaluation, sampled: SampledRelease, measure: ScaledMeasure, placed: PlacedRun, known: Predictions
 ) -> Evaluation:
     """Known where the first documents of the run are judged in every topic; nothing is predicted, nothing corrected."""
     facts, parsed = sampled.facts, parse_complete(measure.name)
@@ -402,7 +430,7 @@ def _complete(
 
 
 BY_KIND: dict[
-    type[Kind], Callable[[Evaluation, SampledRelease, ScaledMeasure, PlacedRun, _Predictions], Evaluation]
+    type[Kind], Callable[[Evaluation, SampledRelease, ScaledMeasure, PlacedRun, Predictions], Evaluation]
 ] = {
     Linear: _linear,
     Ratio: _ratio,

@@ -127,6 +127,10 @@ RELEASE_FILES = (
         ("estimates.json",),
         "every stored number with its standard error and interval, or why there is none",
     ),
+    ReleaseFile(
+        ("comparisons.json",),
+        "p of every tested difference for both claims, alone and adjusted in the declared family",
+    ),
     ReleaseFile(("beir/*",), "the same in the form of BEIR"),
     ReleaseFile(
         ("verify.py", "verify_*.py"),

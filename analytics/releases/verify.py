@@ -19,34 +19,34 @@ from typing import Any
 import numpy as np
 
 if __package__:
-    from analytics.releases.verify_complete import CompleteMethod
+    from analytics.releases.verify_claims import NEAR_ZERO, check_comparisons, compare_estimate
+    from analytics.releases.verify_complete import CompleteMethod, ValueOfSample
     from analytics.releases.verify_confusions import accuracy_of, confusion_tables, with_intervals
-    from analytics.releases.verify_estimates import REFUSED, WeightTable, p_value
+    from analytics.releases.verify_estimates import REFUSED, WeightTable
     from analytics.releases.verify_facts import Facts, Row, draw_probability, json_lines, read_facts
     from analytics.releases.verify_files import LINE_FILES, Graded, words_of
     from analytics.releases.verify_gold import check_predictions, check_shares
     from analytics.releases.verify_grades import CLASSES, RULES, grades_of
     from analytics.releases.verify_measures import MEASURES, RATIOS, parts_of
     from analytics.releases.verify_methods import METHODS, MethodForms, answers_of_topics
-    from analytics.releases.verify_ranges import BESIDE, ENDS, OUTSIDE, beside, within_range
-    from analytics.releases.verify_ratios import RatioMethod, ValueOfSample
+    from analytics.releases.verify_ranges import OUTSIDE, beside
+    from analytics.releases.verify_ratios import RatioMethod
 else:  # in a release, the files lie beside each other
     sys.dont_write_bytecode = True  # a check leaves no files behind
-    from verify_complete import CompleteMethod  # type: ignore
+    from verify_claims import NEAR_ZERO, check_comparisons, compare_estimate  # type: ignore
+    from verify_complete import CompleteMethod, ValueOfSample  # type: ignore
     from verify_confusions import accuracy_of, confusion_tables, with_intervals  # type: ignore
-    from verify_estimates import REFUSED, WeightTable, p_value  # type: ignore
+    from verify_estimates import REFUSED, WeightTable  # type: ignore
     from verify_facts import Facts, Row, draw_probability, json_lines, read_facts  # type: ignore
     from verify_files import LINE_FILES, Graded, words_of  # type: ignore
     from verify_gold import check_predictions, check_shares  # type: ignore
     from verify_grades import CLASSES, RULES, grades_of  # type: ignore
     from verify_measures import MEASURES, RATIOS, parts_of  # type: ignore
     from verify_methods import METHODS, MethodForms, answers_of_topics  # type: ignore
-    from verify_ranges import BESIDE, ENDS, OUTSIDE, beside, within_range  # type: ignore
-    from verify_ratios import RatioMethod, ValueOfSample  # type: ignore
+    from verify_ranges import OUTSIDE, beside  # type: ignore
+    from verify_ratios import RatioMethod  # type: ignore
 
 CLOSE = 1e-9  # relative
-NEAR_ZERO = 1e-12  # of values and limits, whose parts may cancel
-POSITIVE = ("standard_error", "topics_standard_error", "degrees_of_freedom", "p_value", "n")
 MOST_NAMED = 20
 
 
@@ -225,7 +225,8 @@ def check_estimates(facts: Facts, estimates: Row, report: Report) -> None:
             run, is_pair = runs[row["run"]], row["run_b"] is not None
             again = computed(run, runs[row["run_b"]] if is_pair else None)
             kind = estimates["measures"][measure]["kind"]
-            compare_estimate(row, again | beside(facts, kind, row, run), report)
+            told = {"kind": kind, "is_older": "claims" not in estimates}
+            compare_estimate(row, again | told | beside(facts, kind, row, run), report)
 
 
 def answers(facts: Facts, estimates: Row, measure: str, method: str) -> Answer | str:
@@ -261,7 +262,8 @@ def answers(facts: Facts, estimates: Row, measure: str, method: str) -> Answer |
     ):
         return f"estimates of {measure}, a bootstrap that needs its seed and predictions"
     f = facts.predictions[prediction] if prediction else np.zeros(facts.topic.size)
-    return RatioMethod(facts, forms.labels, about, f, estimates.get("seed") or 0, forms.differences)
+    given = (facts, forms.labels, about, f, estimates.get("seed") or 0, forms.differences)
+    return RatioMethod(*given, over_topics=forms.over_topics)
 
 
 def linear_answers(facts: Facts, estimates: Row, measure: str, forms: MethodForms) -> Answer:
@@ -280,30 +282,6 @@ def linear_answers(facts: Facts, estimates: Row, measure: str, forms: MethodForm
 def not_served(run: int, run_b: int | None) -> Row:
     """Return the answer of a method that does not serve the measure."""
     return REFUSED
-
-
-def compare_estimate(row: Row, again: Row, report: Report) -> None:
-    """Compare all numbers of one estimate; a refusal must be one again."""
-    both = " - ".join(filter(None, (row["run"], row["run_b"])))
-    where = f"estimates.json {row['measure']} {row['method']} {both}"
-    if "refused" in again or row["value"] is None:
-        report.compare("refusals", f"{where}: refused", row["value"] is None, "refused" in again)
-        return
-    if row["method"] == "corrected":
-        exact = dict.fromkeys(("always_low", "always_high"), again["value"])
-        again = exact | again if again["standard_error"] == 0 else again
-        if row["run_b"]:
-            again["p_value"] = p_value(again)
-    if "largest" in again:
-        again = within_range(again, again["largest"], is_pair=bool(row["run_b"]))
-    more = (*(BESIDE if "largest" in again else ()), *(OUTSIDE if OUTSIDE[0] in row else ()))
-    for name in (*ENDS, *POSITIVE, *more):
-        near_zero = NEAR_ZERO if name in ENDS + BESIDE + OUTSIDE else 0.0
-        report.compare("numbers of estimates", f"{where} {name}", row[name], again.get(name), near_zero)
-    recorded, parts = row["components"], again["components"]
-    report.compare("numbers of estimates", f"{where} components", sorted(recorded), sorted(parts))
-    for name in recorded.keys() & parts.keys():
-        report.compare("numbers of estimates", f"{where} components {name}", recorded[name], parts[name])
 
 
 # -- confusion matrices ------------------------------------------------------------------------------------------
@@ -365,6 +343,9 @@ def verify(folder: Path) -> Report:
     check_shares(facts, estimates, report)
     check_estimates(facts, estimates, report)
     check_confusions(folder, facts, report)
+    if (folder / "comparisons.json").exists():  # older releases have none
+        told = json.loads((folder / "comparisons.json").read_text("utf-8"))
+        check_comparisons(told, estimates["estimates"], report)
     return report
 
 

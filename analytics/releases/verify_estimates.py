@@ -110,25 +110,23 @@ class WeightTable:
         return np.asarray(at[self.place])
 
     def with_topics(self, row: Row, target: Target, added: Floats) -> Row:
-        """Return the row with its second interval: the topics as a sample of those that could have been asked.
+        """Return the row with what its topics say: a sample of those that could have been asked.
 
-        `added` [weighed] is what every pair adds to the value. The spread of the topics' parts holds every other source
-        of error as well; as a few topics may lie close together, the error is at least the one for these topics.
+        `added` [weighed] is what every pair adds to the value, so that the topics' parts of the value are known. Their
+        spread holds every other source of error as well.
         """
         n = len(self.facts.topics)
         return with_topics(row, target.known + np.bincount(self.facts.topic[self.place], added, n))
 
 
 def with_topics(row: Row, parts: Floats) -> Row:
-    """Return the row with the interval over topics, from the topics' parts of its value."""
+    """Return the row with value, standard error and n - 1 over topics, from the topics' parts of its value."""
     n = parts.size
     variance = n * float(parts.var(ddof=1)) if n > 1 else 0.0
     least = max(ROUNDING, 1e-12 * n * float(np.abs(parts).max(initial=0.0)))
     if math.sqrt(variance) < least:
         return row
-    error = max(math.sqrt(variance), row["standard_error"])
-    value, half = float(parts.sum()), t95(n - 1) * error
-    return row | {"topics_standard_error": error, "topics_low": value - half, "topics_high": value + half}
+    return row | {"over_topics": (float(parts.sum()), math.sqrt(variance), n - 1)}
 
 
 def interval(value: float, components: dict[str, float], df: float, n: int) -> Row:

@@ -21,6 +21,7 @@ if __package__:
         always_valid,
         degrees_of_freedom,
         interval,
+        with_topics,
     )
     from analytics.releases.verify_facts import (
         Facts,
@@ -40,6 +41,7 @@ else:  # in a release, the files lie beside each other
         always_valid,
         degrees_of_freedom,
         interval,
+        with_topics,
     )
     from verify_facts import (  # type: ignore
         Facts,
@@ -173,6 +175,8 @@ class Differences:
         if n < LEAST or (linear == 0 and n_uncertain) or bend**2 > MOST_BEND * linear:
             return REFUSED
         row = interval(value, {**parts, "second order": bend**2}, df, n)
+        added = np.bincount(self.topic, (phi * error).sum(axis=0), self.n_topics)
+        row = with_topics(row, of_topics / self.n_topics + added)
         return row | always_valid(row, facts, None)
 
     def variance(self, phi: Floats) -> tuple[dict[str, float], float, int, int]:

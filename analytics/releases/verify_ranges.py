@@ -51,7 +51,7 @@ class OutsideWeights:
         return not self.unknown[[run, run_b]].any() and bool((self.inside[run] == self.inside[run_b]).all())
 
     def with_outside(self, again: Row, run: int, run_b: int | None, *, is_old: bool) -> Row:
-        """Return the numbers with all that the documents may be worth in every interval.
+        """Return the numbers with what the documents may be worth.
 
         Refused where they may move an end by more than half the interval; in a release of before (`is_old`), wherever
         there are any.
@@ -67,11 +67,15 @@ class OutsideWeights:
             return again
         if is_old or most > again["high"] - again["value"]:
             return {"refused": True}
-        row = again | dict(zip(OUTSIDE, (down, up), strict=True))
-        for name in ENDS:
-            if name != "value" and row.get(name) is not None:
-                row[name] += -down if name.endswith("low") else up
-        return row
+        return again | dict(zip(OUTSIDE, (down, up), strict=True))
+
+
+def with_room(row: Row) -> Row:
+    """Return the numbers with all that documents outside may be worth in every interval."""
+    down, up = (row.get(name) or 0.0 for name in OUTSIDE)
+    lows = {name: row[name] - down for name in ENDS if name.endswith("low") and row.get(name) is not None}
+    highs = {name: row[name] + up for name in ENDS if name.endswith("high") and row.get(name) is not None}
+    return row | lows | highs
 
 
 def nearest_zero(row: Row) -> float:

@@ -23,6 +23,7 @@ if __package__:
         class_moments,
         interval,
         merged_classes,
+        with_topics,
     )
     from analytics.releases.verify_facts import Facts, Floats, Ints, Mask, Row, draw_probability, not_covered
     from analytics.releases.verify_measures import RATIOS, Quotient
@@ -36,6 +37,7 @@ else:  # in a release, the files lie beside each other
         class_moments,
         interval,
         merged_classes,
+        with_topics,
     )
     from verify_facts import Facts, Floats, Ints, Mask, Row, draw_probability, not_covered  # type: ignore
     from verify_measures import RATIOS, Quotient  # type: ignore
@@ -240,17 +242,23 @@ def denominator(labels: Labels, ratio: Quotient, cutoff: int, total: Floats, rel
 
 def ratios(
     labels: Labels, ratio: Quotient, cutoff: int, listed: list[tuple[Ints, Ints]], seed: int
-) -> tuple[Floats, Floats]:
-    """Return the mean over topics of every run's ratio, and its replicates [run, replicate]."""
+) -> tuple[Floats, Floats, Floats]:
+    """Return the mean over topics of every run's ratio, its replicates [run, replicate], and its values by topic.
+
+    Of every topic it is twice the ratio less the replicates' mean; the ratio itself where all is known.
+    """
     noisy, n = labels.noisy, labels.noisy.size
     place = np.full(labels.topic.size, -1)
     place[labels.item[noisy]] = np.arange(n)
     utility = [labels.utility[order][:, None] for order, _ in listed]
     whole = denominator(labels, ratio, cutoff, labels.total[:, :, None].copy(), labels.found[:, :, None])
-    value = [
-        float((numerator(labels, ratio, order, rank, u) / whole).mean())
-        for (order, rank), u in zip(listed, utility, strict=True)
-    ]
+    of_topics = np.array(
+        [
+            (numerator(labels, ratio, order, rank, u) / whole)[:, 0]
+            for (order, rank), u in zip(listed, utility, strict=True)
+        ]
+    )
+    value, added = [float(row.mean()) for row in of_topics], np.zeros(of_topics.shape)
     made = np.zeros((len(listed), REPLICATES))
     n_numbers = n * (2 if labels.has_audit else 1)
     chunk = max(1, min(REPLICATES, NUMBERS_AT_ONCE // max(1, n_numbers)))
@@ -275,7 +283,10 @@ def ratios(
         for run, ((order, rank), u) in enumerate(zip(listed, utility, strict=True)):
             above = numerator(labels, ratio, order, rank, u + gained[place[order]])
             made[run, start:stop] = (above / below).mean(axis=0)
-    return np.array(value), made
+            added[run] += (above / below).sum(axis=1)
+    if not labels.is_census:
+        of_topics = 2 * of_topics - added / REPLICATES
+    return np.array(value), made, of_topics
 
 
 def few_known(labels: Labels) -> bool:
@@ -304,7 +315,10 @@ class RatioMethod:
         f: Floats,
         seed: int,
         differences: Callable[[Facts, Row, Ranked], Difference | None] | None,
+        *,
+        over_topics: bool,
     ) -> None:
+        self.over_topics = over_topics
         gains = np.array(measure["gains"])
         self.facts, self.cutoff = facts, measure["cutoff"] or np.iinfo(np.int64).max
         self.labels = labels(facts, gains, f, gold_of(facts, measure)) if gains.any() else None
@@ -338,14 +352,18 @@ class RatioMethod:
             return REFUSED
         sign = [1.0, -1.0][: len(runs)]
         value = float(self.made[0][0][runs] @ sign)
+        parts = np.asarray(sign @ self.made[0][2][runs]) / labels.n_topics
         if labels.is_census:
-            return interval(value, {}, math.inf, used)
-        seen, wide = (np.asarray(sign @ replicates[runs]) for _, replicates in self.made)
+            row = interval(value, {}, math.inf, used)
+            return with_topics(row, parts) if self.over_topics else row
+        seen, wide = (np.asarray(sign @ made[1][runs]) for made in self.made)
         variance = float(max(seen.var(ddof=1), wide.var(ddof=1)))
         df = math.inf if used >= NORMAL_FROM else used - 1.0
         estimate = interval(2 * value - float(seen.mean()), {"drawing": variance}, df, used)
         if labels.has_audit:
             estimate["components"] = {}
+        if self.over_topics:
+            estimate = with_topics(estimate, parts)
         return estimate | always_valid(estimate, self.facts, None) if labels.is_watched else estimate
 
     def _n_used(self, labels: Labels, runs: list[int]) -> int:
@@ -355,48 +373,3 @@ class RatioMethod:
             row[self.listed[one][0]] = self.listed[one][1]
         known = ranks[:, labels.item[labels.known]]
         return int(np.count_nonzero(known[0] != known[1]))
-
-
-class ValueOfSample:
-    """A ratio of the sampled documents alone, each standing for 1/pi of them: numbers without an interval."""
-
-    def __init__(self, facts: Facts, measure: Row) -> None:
-        gains, everything = np.array(measure["gains"]), np.ones(facts.item.size, dtype=bool)
-        self.facts, self.cutoff = facts, measure["cutoff"] or np.iinfo(np.int64).max
-        self.weights = RATIOS[measure["family"]].weights
-        chance = draw_probability(facts, everything)
-        self.is_refused = not_covered(facts, everything, chance)
-        self.stands_for, self.judged = np.zeros(facts.topic.size), np.zeros(facts.topic.size, dtype=bool)
-        number = np.bincount(facts.label_item, minlength=facts.item.size)
-        gain = np.bincount(facts.label_item, gains[facts.label_grade], facts.item.size) / number
-        self.judged[facts.item] = True
-        if not self.is_refused:
-            self.stands_for[facts.item] = gain / chance[facts.item]
-        self.whole = np.bincount(facts.topic, self.stands_for, len(facts.topics))
-
-    def __call__(self, run: int, run_b: int | None) -> Row:
-        """Return the mean over topics, or a difference of two; refused where nothing relevant is known."""
-        if self.is_refused or not self.whole.any():
-            return REFUSED
-        value, listed = self._of_run(run)
-        if run_b is not None:
-            other, also = self._of_run(run_b)
-            value, listed = value - other, listed | also
-        return {"value": value, "n": int(np.count_nonzero(listed)), "components": {}}
-
-    def _of_run(self, run: int) -> tuple[float, Mask]:
-        """Return the run's value, and which judged pairs it returns."""
-        place, rank = (
-            values[self.facts.returned[run][1] <= self.cutoff] for values in self.facts.returned[run]
-        )
-        listed = np.zeros(self.facts.topic.size, dtype=bool)
-        listed[place] = True
-        value = 0.0
-        for topic in np.unique(self.facts.topic[place]).tolist():
-            own = np.flatnonzero(self.facts.topic[place] == topic)
-            own = own[np.argsort(rank[own])]
-            worth = self.stands_for[place[own]]
-            above = np.cumsum(worth) - worth
-            weight = self.weights(rank[own].astype(np.float64))
-            value += float((weight * worth * (1 + above)).sum() / max(self.whole[topic], 1.0))
-        return value / len(self.facts.topics), listed & self.judged

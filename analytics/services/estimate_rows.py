@@ -11,7 +11,7 @@ from analytics.estimation.estimate import FEWEST_POSITIVE, Estimates, Refusal, f
 from analytics.estimation.estimate import Estimate as Value
 from analytics.estimation.outside import OutsideGain, Standing
 from analytics.estimation.sequences import always_valid_factor, t_of_same_tail
-from analytics.estimation.topics import never_narrower
+from analytics.estimation.topics import never_narrower, p_like_these
 from analytics.frames import CampaignArrays, Floats, Ints
 from analytics.models import Estimate
 
@@ -41,6 +41,7 @@ class EstimateColumns:
     refusal: list[str]
     topics_refusal: list[str]
     warning: list[str]
+    topic_values: list[list[float] | None]
 
 
 def columns(
@@ -60,6 +61,7 @@ def columns(
     largest: float | None = None,
     shares: tuple[Floats, Floats] | None = None,
     outside: OutsideGain | None = None,
+    topic_values: Floats | None = None,
 ) -> EstimateColumns:
     """Return the rows of a method: a settled answer goes before the method's; the interval over topics comes beside.
 
@@ -70,7 +72,7 @@ def columns(
     with weight that carry the number, which is said where they are few. `largest`: the largest value of the measure, at
     which numbers end. `shares`, by run: of its first documents, those that were judged, and audited. `outside`: what
     documents that could not be judged may be worth: a number that they may move by more than its half-width is refused,
-    every other interval holds them.
+    every other interval holds them. `topic_values`, by run: of topics.
     """
     first, second = pairs
     n_runs = len(results) - first.size
@@ -94,7 +96,8 @@ def columns(
     topics_refusal = [""] * len(found)
     if over_topics is not None:
         wanted = ~refused & ~_mask(len(found), settled)
-        topics_refusal = _add_topics(numbers, over_topics, wanted)
+        topics_refusal = _add_topics(numbers, over_topics, wanted, outside)
+        _keep_certain(numbers, ~refused & (found.n == 0) & (found.standard_error == 0))
     if n_positive is not None:
         numbers["n_positive"] = _without(n_positive.astype(np.float64), settled)
     numbers |= _shares_of_runs(shares, first.size)
@@ -120,6 +123,7 @@ def columns(
         refusal=[_words(found.refusals.get(place)) for place in range(len(found))],
         topics_refusal=topics_refusal,
         warning=["" if gone else text for gone, text in zip(refused, _warnings(found, numbers), strict=True)],
+        topic_values=_values_of_runs(topic_values, n_runs, settled) + [None] * first.size,
     )
 
 
@@ -179,6 +183,13 @@ def _with_outside_ends(numbers: Mapping[str, Floats], outside: OutsideGain) -> d
         "outside_high": np.where(there, outside.up, np.nan),
     }
     return {**numbers, **lows, **highs, **beside}
+
+
+def _values_of_runs(values: Floats | None, n_runs: int, settled: Settled) -> list[list[float] | None]:
+    """Return the values of topics of every run; of one whose answer is settled there are none."""
+    if values is None:
+        return [None] * n_runs
+    return [None if run in settled else row for run, row in enumerate(values.tolist())]
 
 
 def within_range(
@@ -264,22 +275,39 @@ def _p_values(numbers: Mapping[str, Floats]) -> Floats:
     return np.where(error > 0, p, np.where(value == 0, 1.0, 0.0))
 
 
-def _add_topics(numbers: dict[str, Floats], over_topics: Estimates, wanted: np.ndarray) -> list[str]:
+def _add_topics(
+    numbers: dict[str, Floats], over_topics: Estimates, wanted: np.ndarray, outside: OutsideGain | None
+) -> list[str]:
     """Add the second interval: the topics as a sample. It is never narrower than the one for these topics.
 
-    Returns why there is none, where there is none.
+    A tested difference has its p for topics like these, never below that for these topics. Returns why there is none,
+    where there is none.
     """
     alike = over_topics.standard_error < ROUNDING
     usable = wanted & ~_mask(len(over_topics), over_topics.refusals) & ~alike
-    added = never_narrower(over_topics, numbers["standard_error"], numbers["low"], numbers["high"])
-    for name, column in zip(("topics_standard_error", "topics_low", "topics_high"), added, strict=True):
-        numbers[name] = np.where(usable, column, np.nan)
+    df = np.where(np.isnan(numbers["degrees_of_freedom"]), np.inf, numbers["degrees_of_freedom"])
+    wide = never_narrower(over_topics, numbers["standard_error"], numbers["low"], numbers["high"], df)
+    added = {name: getattr(wide, name) for name in ("standard_error", "low", "high")}
+    added["degrees_of_freedom"] = np.where(
+        np.isfinite(wide.degrees_of_freedom), wide.degrees_of_freedom, np.nan
+    )
+    if "p_value" in numbers:
+        nearest = over_topics.value if outside is None else outside.nearest_zero(over_topics.value)
+        added["p_value"] = p_like_these(replace(over_topics, value=nearest), numbers["p_value"])
+    for name, column in added.items():
+        numbers[f"topics_{name}"] = np.where(usable, column, np.nan)
     same = "all topics have the same value, so their spread cannot be estimated"
     reasons = [same if one else "" for one in (wanted & ~usable).tolist()]
     for place, refusal in over_topics.refusals.items():
         if wanted[place]:
             reasons[place] = refusal.reason
     return reasons
+
+
+def _keep_certain(numbers: dict[str, Floats], same: np.ndarray) -> None:
+    """Give two runs that are the same the p that they have for these topics: 1, on any topics."""
+    if "topics_p_value" in numbers:
+        numbers["topics_p_value"][same] = numbers["p_value"][same]
 
 
 def unsaved_rows(arrays: CampaignArrays, tables: Sequence[EstimateColumns]) -> list[Estimate]:
@@ -302,6 +330,7 @@ def unsaved_rows(arrays: CampaignArrays, tables: Sequence[EstimateColumns]) -> l
                     components={name: part[place] for name, part in parts.items() if part[place] is not None},
                     refusal=table.refusal[place],
                     topics_refusal=table.topics_refusal[place],
+                    topic_values=table.topic_values[place],
                     warning=table.warning[place],
                     **{name: column[place] for name, column in numbers.items()},
                 )

@@ -39,6 +39,7 @@ def method_columns(basis: Basis, method: Method, targets: Targets) -> EstimateCo
         else targets.settled,
         outside=targets.outside if isinstance(targets, LinearTargets) else None,
         over_topics=answer.over_topics if method.has_topic_interval else None,
+        topic_values=answer.topic_values if method.is_tested else None,
         tested=method.is_tested,
         planned=basis.n_planned if method.is_tested else None,
         declared_bound=basis.declared_bound,

@@ -15,8 +15,9 @@ from analytics.services.estimate_rows import EstimateColumns
 NULL = "\\N"
 NUMBERS = (
     "value", "standard_error", "low", "high", "p_value", "degrees_of_freedom", "topics_standard_error", "topics_low",
-    "topics_high", "always_low", "always_high", "unbounded_value", "unbounded_low", "unbounded_high", "range_low",
-    "range_high", "judged_share", "gold_share", "outside_low", "outside_high",
+    "topics_high", "topics_p_value", "topics_degrees_of_freedom", "always_low", "always_high", "unbounded_value",
+    "unbounded_low", "unbounded_high", "range_low", "range_high", "judged_share", "gold_share", "outside_low",
+    "outside_high",
 )  # fmt: skip
 
 
@@ -48,6 +49,7 @@ def _rows(computation: Computation, keys: np.ndarray, table: EstimateColumns) ->
             "method": pl.repeat(str(table.method), table.run.size, eager=True),
             **{name: _nullable(table.numbers.get(name, unknown)) for name in NUMBERS},
             "topics_refusal": pl.Series(table.topics_refusal, dtype=pl.String),
+            "topic_values": _arrays(table.topic_values),
             "components": components(table.components, table.run.size),
             "n": table.n,
             "n_positive": _nullable(table.numbers.get("n_positive", unknown)).cast(pl.Int64),
@@ -74,6 +76,17 @@ def components(parts: Mapping[str, Floats], n_rows: int) -> pl.Series:
     pairs = [pl.lit(f"{json.dumps(name)}: ") + pl.col(name).cast(pl.String) for name in parts]
     joined = texts.select(pl.concat_str(pairs, separator=", ", ignore_nulls=True)).to_series()
     return pl.select(pl.lit("{") + joined + pl.lit("}")).to_series()
+
+
+def _arrays(rows: list[list[float] | None]) -> pl.Series:
+    """Return every row's numbers as PostgreSQL reads an array; NULL stays NULL.
+
+    >>> _arrays([[0.5, 1e-20], None]).to_list()
+    ['{0.5,1e-20}', None]
+    """
+    return pl.Series(
+        [None if row is None else f"{{{','.join(map(repr, row))}}}" for row in rows], dtype=pl.String
+    )
 
 
 def _sources(sources: list[tuple[str, ...]]) -> pl.Series:

@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 
 from analytics.charts import Chart, ForestRow, difference_matrix, forest, rank_matrix
+from analytics.estimation.claims import THESE, Claim
 from analytics.methods import REPORTED, method_of, ranked_methods
 from analytics.models import Computation, Estimate, before_cutting
+from analytics.services.comparisons import Comparisons
 from analytics.services.ranking import ranking_of
-from analytics.services.verdicts import adjusted_p_values, estimates_of, pair_estimates
+from analytics.services.verdicts import estimates_of, pair_estimates
 from judging.models import Run
 from sampling.measures.registry import parse_measure
 
@@ -60,8 +62,8 @@ def _served_estimates(estimates: list[Estimate], measure: str) -> list[Estimate]
     return [e for e in estimates if e.registered_method.is_shown(parse_measure(measure))]
 
 
-def pair_matrix(computation: Computation | None, measure: str) -> Chart | None:
-    """Return the reported differences of all pairs with Holm's adjusted p, the runs in the order of their values."""
+def pair_matrix(computation: Computation | None, measure: str, comparisons: Comparisons) -> Chart | None:
+    """Return the reported differences of all pairs with p adjusted in the family, the runs in order of their values."""
     if computation is None:
         return None
     corrected = computation.estimates.filter(measure=measure, method=REPORTED.key)
@@ -72,9 +74,10 @@ def pair_matrix(computation: Computation | None, measure: str) -> Chart | None:
         return None
     place = {key: index for index, (key, *_) in enumerate(runs)}
     tables = {name: np.full((len(runs), len(runs)), np.nan) for name in ("value", "low", "high", "p")}
-    adjusted = adjusted_p_values(computation, measure).p_values
-    pairs = corrected.filter(run_b__isnull=False, value__isnull=False)
-    rows: Iterable[tuple[Any, ...]] = pairs.values_list("pk", "run", "run_b", "value", "low", "high")
+    adjusted = comparisons.adjusted_p(comparisons.claim)
+    ends = ("low", "high") if comparisons.claim is THESE else ("topics_low", "topics_high")
+    pairs = corrected.filter(run_b__isnull=False, value__isnull=False, **{f"{ends[0]}__isnull": False})
+    rows: Iterable[tuple[Any, ...]] = pairs.values_list("pk", "run", "run_b", "value", *ends)
     for key, first, second, *numbers in rows:
         if first in place and second in place:
             _put(tables, place[first], place[second], numbers, adjusted.get(key))
@@ -85,7 +88,8 @@ def pair_matrix(computation: Computation | None, measure: str) -> Chart | None:
         tables["high"].tolist(),
         tables["p"].tolist(),
         title=f"Differences in {measure}",
-        description=f"Differences in {measure} of all pairs of runs, {REPORTED.short}, with Holm's adjusted p",
+        description=f"Differences in {measure} of all pairs of runs, {REPORTED.short}, for "
+        f"{comparisons.claim.label.lower()}, with adjusted p",
         measure=measure,
     )
 
@@ -99,9 +103,11 @@ def _put(tables: dict[str, Any], a: int, b: int, numbers: list[float], p: float 
         tables["p"][a, b] = tables["p"][b, a] = p
 
 
-def rank_picture(computation: Computation | None, measure: str, method: str = REPORTED.key) -> Chart | None:
+def rank_picture(
+    computation: Computation | None, measure: str, method: str = REPORTED.key, claim: Claim = THESE
+) -> Chart | None:
     """Return the chance of every rank for every run; None where there is no ranking."""
-    found = ranking_of(computation=computation, measure=measure, method=method)
+    found = ranking_of(computation=computation, measure=measure, method=method, claim=claim)
     if found.refusal:
         return None
     return rank_matrix(

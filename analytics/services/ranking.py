@@ -2,15 +2,15 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
+from analytics.estimation.claims import LIKE_THESE, THESE, Claim
 from analytics.estimation.comparison import holm
-from analytics.estimation.estimate import FEWEST_POSITIVE, Z95, Floats
+from analytics.estimation.estimate import FEWEST_POSITIVE, Z95, Floats, quantile95
 from analytics.estimation.ranking import (
     TauInterval,
     covariance_from_pairs,
@@ -19,9 +19,10 @@ from analytics.estimation.ranking import (
     tau_interval,
 )
 from analytics.estimation.simultaneous import PairTest, paired_p_values
+from analytics.estimation.wording import LEVEL
 from analytics.methods import REPORTED, method_of, ranked_methods
 from analytics.models import Computation, Estimate, before_cutting
-from analytics.services.verdicts import SURE
+from analytics.services.comparisons import OLDER, is_older
 
 SEED = 20161109  # the same estimates give the same chances
 DRAWS = 5_000
@@ -62,6 +63,7 @@ class Ranking:
 
     measure: str
     method: str
+    claim: Claim = THESE
     runs: tuple[RankedRun, ...] = ()
     left_out: tuple[tuple[str, str], ...] = ()  # run, reason
     tau: TauInterval | None = None
@@ -88,11 +90,13 @@ class _Pairs:
         """Return how many pairs are significant after Holm's adjustment of all that are tested."""
         p = self.p_value[np.triu_indices(len(self.p_value), 1)]
         tested = p[np.isfinite(p)]
-        return int(np.count_nonzero(holm(tested) < SURE)) if tested.size else 0
+        return int(np.count_nonzero(holm(tested) < LEVEL)) if tested.size else 0
 
 
-def ranking_of(*, computation: Computation | None, measure: str, method: str = REPORTED.key) -> Ranking:
-    """Return the ranking of the runs that have an estimate by the method.
+def ranking_of(
+    *, computation: Computation | None, measure: str, method: str = REPORTED.key, claim: Claim = THESE
+) -> Ranking:
+    """Return the ranking of the runs that have an estimate by the method, with the claim's uncertainty.
 
     A difference's error is taken from its 95 % confidence interval (half of it over 1.96), so that every pair is
     as uncertain as its interval says, also where that is t's.
@@ -102,11 +106,13 @@ def ranking_of(*, computation: Computation | None, measure: str, method: str = R
         return Ranking(measure, method, refusal=f"only {' and '.join(ranked.values())} values are ranked")
     if computation is None:
         return Ranking(measure, method, refusal="no numbers are computed yet")
-    key = (computation.pk, computation.created_at, measure, str(method))
+    if claim is LIKE_THESE and is_older(computation):
+        return Ranking(measure, method, claim, refusal=OLDER)
+    key = (computation.pk, computation.created_at, measure, str(method), claim.key)
     with _lock:
         known = _kept.get(key)
     if known is None:
-        known = _ranking(computation, measure, method)
+        known = _ranking(computation, measure, method, claim)
         with _lock:
             _kept[key] = known
             while len(_kept) > KEPT:
@@ -114,34 +120,40 @@ def ranking_of(*, computation: Computation | None, measure: str, method: str = R
     return known
 
 
-def _ranking(computation: Computation, measure: str, method: str) -> Ranking:
+def _ranking(computation: Computation, measure: str, method: str, claim: Claim) -> Ranking:
     found = computation.estimates.filter(measure=measure, method=method, run_b=None).select_related("run")
     in_order = sorted(found, key=lambda e: (-(e.whole("value") or 0.0), e.run.run_id))
-    left_out = tuple((e.run.run_id, e.refusal) for e in in_order if e.value is None)
-    rows = [e for e in in_order if e.value is not None]
+    is_like, wide = claim is LIKE_THESE, {e.pk: _half_like(e) for e in in_order}
+    is_refused = {e.pk: e.value is None or (is_like and wide[e.pk] is None) for e in in_order}
+    left_out = tuple(
+        (e.run.run_id, e.refusal or e.topics_refusal or e.warning) for e in in_order if is_refused[e.pk]
+    )
+    rows = [e for e in in_order if not is_refused[e.pk]]
     if any(e.low is None for e in rows):
         return Ranking(
             measure,
             method,
+            claim,
             refusal=f"{measure} has no interval: no order of runs is more sure than another",
         )
     if len(rows) < 2:
-        return Ranking(measure, method, left_out=left_out, refusal=_too_few(len(rows), left_out))
+        return Ranking(measure, method, claim, left_out=left_out, refusal=_too_few(len(rows), left_out))
     # Order and errors are those of the numbers before they were cut off at the measure's range.
     whole = [[e.whole(name) for name in ("value", "low", "high")] for e in rows]
     values, lows, highs = np.array(whole, dtype=np.float64).T
-    half = (highs - lows) / 2
-    pairs = _pairs(computation, measure, method, [e.run_id for e in rows], (half / Z95) ** 2)
+    half = np.array([wide[e.pk] for e in rows], dtype=np.float64) if is_like else (highs - lows) / 2
+    pairs = _pairs(computation, measure, method, claim, [e.run_id for e in rows], (half / Z95) ** 2)
     covariance = covariance_from_pairs(None, pairs.variance)
     chance = rank_probabilities(values, covariance, seed=SEED, draws=DRAWS)
     test = PairTest(pairs.p_value, covariance, seed=SEED)
-    apart = test.pairs_apart(level=SURE)
+    apart = test.pairs_apart(level=LEVEL)
     best, worst = rank_intervals(values, apart)
     n = values.size
     alone = [_rank_alone(values, test, run) for run in range(n)]
     return Ranking(
         measure=measure,
         method=method,
+        claim=claim,
         runs=tuple(
             RankedRun(
                 estimate=e,
@@ -172,34 +184,57 @@ def _n_few(computation: Computation, measure: str, method: str) -> int:
 
 def _rank_alone(values: Floats, test: PairTest, run: int) -> tuple[int, int]:
     """Return the ranks that tests of the run's own pairs leave it."""
-    low, high = rank_intervals(values, test.pairs_apart([run], level=SURE))
+    low, high = rank_intervals(values, test.pairs_apart([run], level=LEVEL))
     return int(low[run]), int(high[run])
 
 
 def _pairs(
-    computation: Computation, measure: str, method: str, runs: list[int], run_variances: Floats
+    computation: Computation, measure: str, method: str, claim: Claim, runs: list[int], run_variances: Floats
 ) -> _Pairs:
     """Read the variances and p-values of all pairs."""
     place = {run: number for number, run in enumerate(runs)}
     found = computation.estimates.filter(
         measure=measure, method=method, run_b__isnull=False, value__isnull=False
     )
-    numbers = map(before_cutting, ("value", "low", "high"))
-    rows: Iterable[tuple[Any, ...]] = found.values_list("run", "run_b", *numbers, "p_value")
+    rows = _of_like(found) if claim is LIKE_THESE else _of_these(found)
     kept = [row for row in rows if row[0] in place and row[1] in place]
     variance = run_variances[:, None] + run_variances[None]
     p_value = np.full(variance.shape, np.nan)
     n = len(runs)
     if kept:
         first, second = (np.array([place[row[side]] for row in kept]) for side in (0, 1))
-        value, low, high = np.array([row[2:5] for row in kept], dtype=np.float64).T
-        variance[first, second] = variance[second, first] = ((high - low) / 2 / Z95) ** 2
-        p = np.array([np.nan if row[5] is None else row[5] for row in kept], dtype=np.float64)
+        value, half = np.array([row[2:4] for row in kept], dtype=np.float64).T
+        variance[first, second] = variance[second, first] = (half / Z95) ** 2
+        p = np.array([np.nan if row[4] is None else row[4] for row in kept], dtype=np.float64)
         if not method_of(method).is_tested:  # there are no p-values in the database
-            p = _normal_p(value, (high - low) / 2 / Z95)
+            p = _normal_p(value, half / Z95)
         p_value = paired_p_values(n, (first, second), p)
     np.fill_diagonal(variance, 0.0)
     return _Pairs(variance, p_value, n * (n - 1) // 2 - len(kept))
+
+
+def _of_these(pairs: Any) -> list[tuple[Any, ...]]:
+    """Return of every pair its runs, its value and half-width for these topics as they were before cutting, and p."""
+    numbers = map(before_cutting, ("value", "low", "high"))
+    rows = pairs.values_list("run", "run_b", *numbers, "p_value")
+    return [(a, b, value, (high - low) / 2, p) for a, b, value, low, high, p in rows if low is not None]
+
+
+def _of_like(pairs: Any) -> list[tuple[Any, ...]]:
+    """Return the same for topics like these; two runs that are the same have half-width 0."""
+    names = ("topics_standard_error", "topics_degrees_of_freedom", "topics_p_value", "n")
+    rows = pairs.values_list("run", "run_b", before_cutting("value"), *names)
+    return [
+        (a, b, value, quantile95(df) * error if error is not None else 0.0, p)
+        for a, b, value, error, df, p, n in rows
+        if error is not None or (n == 0 and p == 1)
+    ]
+
+
+def _half_like(estimate: Estimate) -> float | None:
+    """Return the half-width for topics like these, None where there is none."""
+    error = estimate.topics_standard_error
+    return None if error is None else quantile95(estimate.topics_degrees_of_freedom) * error
 
 
 def _normal_p(value: Floats, error: Floats) -> Floats:

@@ -12,11 +12,13 @@ from django.core.files import File
 from django.core.files.storage import default_storage
 from django.db import transaction
 
+from analytics.estimation.wording import sentence
 from analytics.frames import CampaignArrays, campaign_arrays
 from analytics.methods import ranked_methods
 from analytics.models import Computation, Estimate
 from analytics.services.analyses import finite_json
 from analytics.services.basis import Basis
+from analytics.services.comparisons import Comparisons
 from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.estimate_rows import unsaved_rows
 from analytics.services.estimates import estimate_columns
@@ -24,7 +26,7 @@ from analytics.services.job_queue import newest_job
 from analytics.services.predictions import Predictions
 from analytics.services.recomputation import Progress, latest_computation, measures_of
 from analytics.services.reuse import ReuseQuestion, ReuseRefused, answer
-from analytics.services.verdicts import pair_estimates, reported_of, verdict
+from analytics.services.verdicts import pair_estimates, reported_of
 from judging.models import Campaign, Run
 from judging.services.errors import ImportRefused, Refused
 from judging.services.files import import_runs
@@ -38,8 +40,9 @@ KIND = "run-upload"
 FOLDER = "run-uploads"
 NUMBERS = (
     "value", "standard_error", "low", "high", "p_value", "degrees_of_freedom", "topics_standard_error", "topics_low",
-    "topics_high", "always_low", "always_high", "unbounded_value", "unbounded_low", "unbounded_high", "range_low",
-    "range_high", "n_positive", "judged_share", "gold_share", "outside_low", "outside_high",
+    "topics_high", "topics_p_value", "topics_degrees_of_freedom", "always_low", "always_high", "unbounded_value",
+    "unbounded_low", "unbounded_high", "range_low", "range_high", "n_positive", "judged_share", "gold_share",
+    "outside_low", "outside_high",
 )  # fmt: skip
 
 
@@ -63,12 +66,12 @@ class RunEstimates:
     differences: list[Estimate] = field(default_factory=list)
     as_of: int | None = None
     is_from_upload: bool = False
+    computation: Computation | None = None
 
-    @property
-    def verdict(self) -> str:
-        if self.against is None:
-            return ""
-        return verdict(reported_of(self.differences), self.measure, self.run, self.against)
+    def verdict(self, comparisons: Comparisons) -> str:
+        """Return what is said of the difference; an upload belongs to no family that was declared before it."""
+        corrected = reported_of(self.differences)
+        return sentence(comparisons.of(corrected)) if corrected else ""
 
 
 # -- taking it ------------------------------------------------------------------------------------------------
@@ -262,7 +265,9 @@ def find_estimates(*, campaign: Campaign, run: Run, measure: str, against: Run |
     values = [] if computed is None else list(_values(computed, run, measure))
     if computed is not None and values:
         rows = pair_estimates(computed, measure, run, against) if against else []
-        return RunEstimates(run, measure, against, values, rows, computed.last_judgment_id)
+        return RunEstimates(
+            run, measure, against, values, rows, computed.last_judgment_id, computation=computed
+        )
     return _from_upload(campaign, run, measure, against)
 
 

@@ -121,17 +121,20 @@ def _audit(bench: Bench, gold: Any, plan: Routes, seed: int) -> None:
 
 def told_of(computation: Any, pair: tuple[str, str]) -> dict[str, bool | int]:
     """Return whether the pair has p and Holm's p, whether all runs have a rank; and the gold labels that it took."""
+    from analytics.estimation.claims import THESE
     from analytics.methods import REPORTED
+    from analytics.services.comparisons import Comparisons
+    from analytics.services.families import asked_family
     from analytics.services.ranking import ranking_of
-    from analytics.services.verdicts import adjusted_p_values
 
     rows = computation.estimates.filter(measure=MEASURE, method=REPORTED.key)
     one = rows.get(run__run_id=pair[0], run_b__run_id=pair[1])
     ranking = ranking_of(computation=computation, measure=MEASURE)
+    comparisons = Comparisons(computation, MEASURE, asked_family(computation.campaign, "all"), THESE)
     n_runs = rows.filter(run_b=None).count()
     return {
         "has_p": one.p_value is not None,
-        "has_holm": adjusted_p_values(computation, MEASURE).of(one) is not None,
+        "has_holm": comparisons.of(one).test.p_adjusted is not None,
         "has_rank": len(ranking.runs) == n_runs,
         "gold": computation.n_items if computation.is_by_gold_judges else computation.n_audited,
     }

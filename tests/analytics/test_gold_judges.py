@@ -195,7 +195,7 @@ def test_api_and_page_say_whose_grades_they_are(campaign):
     told = client.get(f"/api/v1/campaigns/{campaign.pk}/comparisons", {"measure": "DCG@10"}).json()
     rows = told["results"]
     assert len(rows) == 3
-    assert all(row["p_holm"] is not None for row in rows)
+    assert all(row["other"]["p_adjusted"] is not None for row in rows)
     measures = client.get(f"/api/v1/campaigns/{campaign.pk}/measures").json()
     assert measures["computation"]["is_by_gold_judges"] is True
     page = client.get(reverse("console:campaign-results", args=[campaign.pk])).content.decode()

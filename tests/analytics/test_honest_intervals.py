@@ -63,13 +63,15 @@ def test_over_many_draws_the_interval_over_topics_is_never_narrower_and_one_by_t
         if these.refusals or topics.refusals:
             continue
         kept += 1
-        error = np.maximum(topics.standard_error, these.standard_error)
-        half_before = quantiles95(topics.degrees_of_freedom) * error  # the control: t over topics alone
+        # the control: t over topics alone
+        half_before = quantiles95(topics.degrees_of_freedom) * topics.standard_error
         narrower_before += int(half_before[0] < (these.high - these.low)[0] / 2 - 1e-12)
         rows = columns("P@10", "corrected", ALONE, these, settled={}, over_topics=topics).numbers
         assert rows["topics_low"][0] <= rows["low"][0]
         assert rows["topics_high"][0] >= rows["high"][0]
-        assert rows["topics_standard_error"][0] >= rows["standard_error"][0]
+        by_topics = rows["topics_degrees_of_freedom"][0] == 19
+        error = (topics if by_topics else these).standard_error[0]
+        assert rows["topics_standard_error"][0] == error
     assert kept > 200
     assert narrower_before > 0.3 * kept
 
@@ -84,15 +86,21 @@ def test_the_larger_half_width_is_taken_whichever_it_is():
             refusals={},
         )
 
-    t4, t49 = 2.7764451051977987, 2.009575234489209
-    wide, narrow = one(0.3, 0.1, 4), one(0.3, 0.05, 49)
-    these_wide = never_narrower(narrow, wide.standard_error, wide.low, wide.high)
-    assert [float(end[0]) for end in these_wide] == pytest.approx([0.1, 0.3 - t4 * 0.1, 0.3 + t4 * 0.1])
-    topics_wide = never_narrower(wide, narrow.standard_error, narrow.low, narrow.high)
-    assert [float(end[0]) for end in topics_wide] == pytest.approx([0.1, 0.3 - t4 * 0.1, 0.3 + t4 * 0.1])
-    # few topics that lie close together: the error is the larger one, and t that of the topics
-    close = never_narrower(one(0.3, 0.01, 49), *(np.array([end]) for end in (0.1, 0.2, 0.4)))
-    assert float(close[2][0]) == pytest.approx(0.3 + t49 * 0.1)
+    def of(over, standard_error, low, high, df):
+        found = never_narrower(over, *(np.array([number]) for number in (standard_error, low, high, df)))
+        columns = (found.standard_error, found.low, found.high, found.degrees_of_freedom)
+        return [float(column[0]) for column in columns]
+
+    t4 = 2.7764451051977987
+    ends = [0.3 - t4 * 0.1, 0.3 + t4 * 0.1]
+    assert of(one(0.3, 0.05, 49), 0.1, *ends, 4.0) == pytest.approx([0.1, *ends, 4])
+    assert of(one(0.3, 0.1, 4), 0.05, 0.2, 0.4, 49.0) == pytest.approx([0.1, *ends, 4])
+    # few topics that lie close together: the judging is wider, and its error and degrees of freedom stand
+    assert of(one(0.3, 0.01, 49), 0.1, 0.2, 0.4, math.inf) == pytest.approx([0.1, 0.2, 0.4, math.inf])
+    # fewer degrees of freedom make the topics wider, though their error is the smaller one
+    assert of(one(0.3, 0.08, 4), 0.1, 0.104, 0.496, math.inf) == pytest.approx(
+        [0.08, 0.3 - t4 * 0.08, 0.3 + t4 * 0.08, 4]
+    )
 
 
 # -- few items of positive gain -----------------------------------------------------------------------------------

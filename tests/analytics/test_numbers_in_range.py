@@ -5,6 +5,7 @@ import json
 import pytest
 from django.db import IntegrityError, transaction
 from django.urls import reverse
+from scipy.stats import ttest_rel
 from small_release import judged_campaign, release_of, unpacked
 
 import analytics.tasks  # noqa: F401 (registers the jobs)
@@ -78,6 +79,38 @@ def test_the_database_refuses_numbers_outside_their_range_and_a_narrower_interva
     assert refuses("analytics_estimate_shares", judged_share=0.5, gold_share=0.6)
     assert refuses("analytics_estimate_shares", gold_share=None)
     assert refuses("analytics_estimate_shares", judged_share=1.1, gold_share=0.6)
+
+
+def test_the_database_refuses_a_test_over_topics_that_no_rule_gives(computed):
+    assert refuses("analytics_estimate_topics_p", topics_p_value=0.5)  # of a run: a value is not tested
+    assert refuses("analytics_estimate_topics_freedom", topics_degrees_of_freedom=0)
+    assert refuses("analytics_estimate_topics_freedom", topics_low=None, topics_degrees_of_freedom=4)
+    tested = Estimate.objects.filter(run_b__isnull=False, p_value__isnull=False)[0]
+    pair = {"run_b": tested.run_b, "range_low": None, "range_high": None, "unbounded_value": None}
+    pair |= {"unbounded_low": None, "unbounded_high": None, "judged_share": None, "gold_share": None}
+    assert refuses("analytics_estimate_topics_p", **pair, p_value=0.5, topics_p_value=0.4)
+    assert refuses("analytics_estimate_topics_p", **pair, p_value=0.5, topics_p_value=1.1)
+    assert refuses("analytics_estimate_topic_values", **pair, topic_values=[0.1, 0.2])
+
+
+def test_every_tested_difference_has_both_tests_and_every_run_its_values_by_topic(computed):
+    _, computation = computed
+    rows = list(computation.estimates.filter(method="corrected", value__isnull=False))
+    values = {(row.measure, row.run_id): row.topic_values for row in rows if row.run_b is None}
+    checked = 0
+    for row in rows:
+        if row.run_b is None:
+            assert sum(row.topic_values) / len(row.topic_values) == pytest.approx(
+                row.whole("value"), abs=1e-9
+            )
+        elif row.topics_low is not None:
+            a, b = (values.get((row.measure, run)) for run in (row.run_id, row.run_b_id))
+            if a is None or b is None:  # a run alone may be refused where the difference is not
+                continue
+            paired = ttest_rel(a, b)
+            assert row.topics_p_value == pytest.approx(max(paired.pvalue, row.p_value), rel=1e-6)
+            checked += 1
+    assert checked > 0
 
 
 def test_a_row_from_before_there_were_ranges_stays_as_it_is(computed):

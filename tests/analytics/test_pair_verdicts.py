@@ -1,53 +1,90 @@
-"""The sentence about a pair of runs: what it says of one comparison, and what is left of it among many."""
+"""What the stored row of a pair says: both claims, in a family, with what is assumed; and the row turned round."""
 
 import pytest
 
+from analytics.estimation.claims import LIKE_THESE, THESE, Family
+from analytics.estimation.wording import sentence
 from analytics.models import Estimate
-from analytics.services.verdicts import AdjustedPValues, judged_pair, reverse_difference, verdict
+from analytics.services.comparisons import OLDER, Comparisons
+from analytics.services.verdicts import reverse_difference
 from judging.models import Run
 from sampling.gold_samples import declaration_words
 
 ALPHA, BETA = Run(pk=1, run_id="alpha"), Run(pk=2, run_id="beta")
+PAIR = Family("question", ("alpha", "beta"))
 
 
 def difference(value, half, p=0.02, **fields):
+    given = {
+        "topics_low": value - 2 * half, "topics_high": value + 2 * half, "topics_p_value": max(p, 0.03),
+        "topics_standard_error": half, "topics_degrees_of_freedom": 9.0, "standard_error": half / 2,
+    }  # fmt: skip
     return Estimate(
         pk=7, run=ALPHA, run_b=BETA, measure="P@5", method="corrected", value=value, low=value - half,
-        high=value + half, p_value=p, n=60, refusal="", warning="", **fields,
+        high=value + half, p_value=p, n=60, refusal="", warning="", **given | fields,
     )  # fmt: skip
 
 
-def said(estimate, adjusted=None):
-    return verdict(estimate, "P@5", ALPHA, BETA, adjusted)
+def among(adjusted, claim=THESE):
+    """Return comparisons with these adjusted p, by key, whatever the claim."""
+    made = Comparisons(None, "P@5", PAIR, claim)
+    made._adjusted = {LIKE_THESE.key: adjusted, THESE.key: adjusted}
+    return made
 
 
-def test_the_better_run_comes_first_with_the_numbers_turned():
-    words = said(difference(-0.2, 0.1, topics_low=-0.4, topics_high=0.1))
+def said(estimate, adjusted=None, claim=THESE):
+    return sentence(among({7: 0.02} if adjusted is None else adjusted, claim).of(estimate))
+
+
+def test_the_higher_run_comes_first_with_the_numbers_turned():
+    words = said(difference(-0.2, 0.1), claim=LIKE_THESE)
     assert words.startswith(
-        "beta is better than alpha in P@5: difference +0.200 (95 % confidence interval +0.100 to +0.300"
+        "beta has a higher P@5 than alpha: mean difference +0.200 (95 % confidence interval 0.000 to 0.400; paired "
+        "t-test over topics, t(9) = 2.00, p = .030), significant at .05."
     )
-    assert "95 % confidence interval -0.100 to +0.400, which includes 0." in words
+    assert words.endswith("For these topics alone: 0.100 to 0.300, p = .020.")
 
 
-def test_among_many_pairs_the_sentence_adds_what_holms_adjustment_leaves():
+def test_among_many_pairs_the_sentence_says_what_the_adjustment_leaves():
     three = {7: 0.04, 8: 0.5, 9: 0.6}
-    kept = said(difference(0.2, 0.1), AdjustedPValues(three))
-    assert kept.endswith("Among all 3 pairs compared, p = 0.040 by Holm's adjustment.")
-    lost = said(difference(0.2, 0.1), AdjustedPValues(three | {7: 0.06}))
-    assert lost.endswith("p = 0.060 by Holm's adjustment: not significant among so many comparisons.")
+    kept = said(difference(0.2, 0.1), three)
+    assert "significant at .05 among 3 declared comparisons (p = .040 adjusted by Holm). For topics" in kept
+    lost = said(difference(0.2, 0.1), three | {7: 0.06})
+    assert "is not significant at .05 among 3 declared comparisons (p = .060 adjusted by Holm)." in lost
+    assert "higher" not in lost
 
 
-@pytest.mark.parametrize(
-    "adjusted", [None, AdjustedPValues({}), AdjustedPValues({7: 0.02}), AdjustedPValues({8: 0.1, 9: 0.2})]
-)
-def test_of_a_single_comparison_or_one_that_was_not_tested_nothing_is_added(adjusted):
-    assert "Holm" not in said(difference(0.2, 0.1), adjusted)
+def test_a_row_that_belongs_to_no_family_is_not_adjusted():
+    outside = among({8: 0.1, 9: 0.2}).of(difference(0.2, 0.1))
+    assert (outside.test.p, outside.test.p_adjusted, outside.higher) == (0.02, None, None)
+    unsaved = difference(0.2, 0.1)
+    unsaved.pk = None
+    assert "is not among the declared comparisons" in said(unsaved)
 
 
-def test_what_is_not_told_apart_alone_needs_no_adjustment_to_say_so():
-    words = said(difference(0.05, 0.1, p=0.4), AdjustedPValues({7: 1.0, 8: 1.0}))
-    assert words.startswith("alpha and beta do not differ significantly in P@5: difference +0.050")
-    assert "Holm" not in words
+def test_a_row_from_before_topics_were_tested_says_compute_again():
+    older = difference(0.2, 0.1, topics_p_value=None, topics_degrees_of_freedom=None)
+    words = said(older, claim=LIKE_THESE)
+    assert (
+        f"for topics like these there is no number: {OLDER}. For these topics alone: 0.100 to 0.300" in words
+    )
+    assert "higher" not in words
+    assert said(older).startswith("alpha has a higher P@5 than beta")  # the claim for these topics stays
+
+
+def test_the_side_that_is_wider_has_the_test():
+    by_topics = among({7: 0.03}, LIKE_THESE).of(difference(0.2, 0.1)).test
+    assert (by_topics.t, by_topics.degrees_of_freedom) == (pytest.approx(2.0), 9)
+    same = {"topics_standard_error": 0.05, "topics_degrees_of_freedom": None}
+    limited = among({7: 0.03}, LIKE_THESE).of(difference(0.2, 0.1, **same))
+    assert limited.test.t is None
+    assert "limited by the judging, not by the topics" in sentence(limited)
+
+
+def test_the_claim_for_these_topics_has_no_random_signs_and_is_not_stepped_down():
+    with pytest.raises(ValueError, match="max-t by random signs is for topics like these"):
+        Comparisons(None, "P@5", PAIR, THESE, "max-t")
+    assert Comparisons(None, "P@5", PAIR).n_family == 0
 
 
 def test_turning_changes_signs_and_ends_and_twice_is_as_before():
@@ -63,21 +100,21 @@ def test_a_refused_difference_is_turned_without_numbers():
     refused = Estimate(run=ALPHA, run_b=BETA, method="corrected", n=0, refusal="no audit is complete yet")
     assert reverse_difference(refused).value is None
     assert said(refused) == "No corrected number: no audit is complete yet."
-    assert said(None) == ""
 
 
 @pytest.mark.parametrize(
-    ("value", "p", "better"), [(0.2, 0.01, ALPHA), (-0.2, 0.01, BETA), (0.2, 0.05, None), (0.2, None, None)]
+    ("value", "p", "higher"),
+    [(0.2, 0.01, "alpha"), (-0.2, 0.01, "beta"), (0.2, 0.05, None), (0.2, None, None)],
 )
-def test_the_better_run_is_named_below_the_level_only(value, p, better):
-    pair = judged_pair(difference(value, 0.1), AdjustedPValues({} if p is None else {7: p}))
-    assert (pair.better, pair.holm) == (better, p)
+def test_the_higher_run_is_named_below_the_level_only(value, p, higher):
+    pair = among({} if p is None else {7: p}).of(difference(value, 0.1))
+    assert (pair.higher, pair.test.p_adjusted) == (higher, p)
 
 
-def test_a_significant_difference_that_few_documents_carry_says_so():
-    few = said(difference(0.2, 0.1, n_positive=4, standard_error=0.05))
-    assert "p = 0.020). Only 4 judged documents with a gain above 0 carry this number" in few
-    for enough in ({"n_positive": 10, "standard_error": 0.05}, {"n_positive": 4, "standard_error": 0.0}, {}):
+def test_a_difference_that_few_documents_carry_says_so():
+    few = said(difference(0.2, 0.1, n_positive=4))
+    assert "Only 4 judged documents with a gain above 0 carry this number" in few
+    for enough in ({"n_positive": 10}, {"n_positive": 4, "standard_error": 0.0}, {}):
         assert "carry this number" not in said(difference(0.2, 0.1, **enough))
 
 
@@ -86,12 +123,21 @@ def test_declared_gold_says_what_it_assumes_whether_the_difference_is_significan
     sure = difference(0.2, 0.1)
     sure.warning = f"other words; {assumed}"
     assert said(sure).endswith(
-        "p = 0.020). Assumes that the 290 documents with a gold grade are a random part of the 2,165."
+        "Assumes that the 290 documents with a gold grade are a random part of the 2,165."
     )
+    assert "other words" not in said(sure)
     unsure = difference(0.05, 0.1, p=0.4)
     unsure.warning = assumed
-    assert said(unsure).count("assumes that the 290 documents") == 1
+    for claim in (THESE, LIKE_THESE):
+        assert said(unsure, {7: 0.4}, claim).lower().count("assumes that the 290 documents") == 1
     assert "ssumes" not in said(difference(0.2, 0.1))
     exact = difference(0.2, 0.1)
     exact.warning = declaration_words("uniform", 12, 12)
     assert "Exact: all 12 documents in the file have a gold grade." in said(exact)
+
+
+def test_advice_on_gold_labels_stands_beside_the_claim_that_they_decide():
+    unsure = difference(0.05, 0.1, p=0.4)
+    unsure.warning = "about 200 more gold labels needed"
+    assert "About 200 more gold labels needed." in said(unsure, {7: 0.4})
+    assert "gold labels" not in said(unsure, {7: 0.4}, LIKE_THESE)

@@ -74,6 +74,12 @@ def add_runs(campaign, n):
     return Run.objects.bulk_create(runs)
 
 
+def like_these(low, high, error):
+    """Return the same numbers for topics like these."""
+    freedom = {"topics_standard_error": error, "topics_degrees_of_freedom": 1e6}
+    return {"topics_low": low, "topics_high": high, **freedom}
+
+
 def store(campaign, values, *, error=0.01, pair_error=0.01, runs=None, measure="DCG@10", p_values=None):
     """Store a computation in which run i has values[i], and every pair the difference with p by its distance."""
     runs = list(campaign.collection.runs.order_by("pk")) if runs is None else runs
@@ -93,7 +99,14 @@ def store(campaign, values, *, error=0.01, pair_error=0.01, runs=None, measure="
             low, high = value - 1.96 * error, value + 1.96 * error
             rows.append(
                 Estimate(
-                    **shared, run=run, value=value, low=low, high=high, standard_error=error, sources=["gold"]
+                    **shared,
+                    **like_these(low, high, error),
+                    run=run,
+                    value=value,
+                    low=low,
+                    high=high,
+                    standard_error=error,
+                    sources=["gold"],
                 )
             )
         for a, b in zip(*np.triu_indices(len(runs), 1), strict=True):
@@ -103,6 +116,8 @@ def store(campaign, values, *, error=0.01, pair_error=0.01, runs=None, measure="
             rows.append(
                 Estimate(
                     **shared,
+                    **like_these(low, high, pair_error),
+                    topics_p_value=p if method == "corrected" else None,
                     run=runs[a],
                     run_b=runs[b],
                     value=difference,
@@ -214,18 +229,18 @@ def test_no_page_of_a_hundred_runs_takes_more_statements_than_allowed_or_reads_a
 # -- pairs --------------------------------------------------------------------------------------------------
 
 
-def test_pairs_are_told_apart_by_holms_p_over_all_pairs_of_the_campaign_not_over_those_shown(page, tmp_path):
+def test_pairs_are_significant_by_the_p_adjusted_in_the_family_not_over_those_shown(page, tmp_path):
     made = make_campaign(tmp_path)
     # three tests: Holm's steps are 3 x 0.001, 2 x 0.03, and 1 x 0.04, which is not below the step before
     store(made, [0.5, 0.3, 0.1], p_values={(0, 1): 0.03, (0, 2): 0.001, (1, 2): 0.04})
     both = page("pairs", made, run=["run0", "run1"])
     (row,) = both.context["pairs"]
-    assert row.holm == pytest.approx(0.06)
+    assert row.p_adjusted == pytest.approx(0.06)
     assert row.winner is None
     everything = {(row.better.run_id, row.worse.run_id): row for row in page("pairs", made).context["pairs"]}
-    assert everything["run0", "run2"].holm == pytest.approx(0.003)
+    assert everything["run0", "run2"].p_adjusted == pytest.approx(0.003)
     assert everything["run0", "run2"].winner.run_id == "run0"
-    assert everything["run1", "run2"].holm == pytest.approx(0.06)
+    assert everything["run1", "run2"].p_adjusted == pytest.approx(0.06)
     assert page("pairs", made).context["n_apart"] == 1
 
 
@@ -291,9 +306,10 @@ def test_the_sentence_to_quote_names_all_that_a_methods_section_needs(page, camp
     assert "run0" in said
     assert "run2" in said
     assert "DCG@10" in said
-    assert f"n = {stored.n} audited items" in said
+    assert f"{abs(stored.value):.3f}" in said
+    assert "paired t-test over 3 topics" in said or "limited by the judging, not by the topics" in said
     assert "95 % confidence interval" in said
-    assert "Holm" in said
+    assert "declared comparisons" in said
     assert "difference estimator" in said
     assert f"as of judgment {computation.last_judgment_id:,}" in said
     assert f"{computation.n_judgments:,} judgments of 42 documents of 3 topics" in said
@@ -308,7 +324,8 @@ def test_of_a_hundred_runs_the_best_are_shown_and_others_can_be_chosen(page, tmp
     store(made, [place / 100 for place in range(MANY)], runs=add_runs(made, MANY))
     best = page("pairs", made)
     assert best.context["n_all"] == 45
-    assert best.context["n_tested"] == 4950
+    assert best.context["n_family"] == 0  # they came after the draw: no comparison of its question
+    assert page("pairs", made, family="all").context["n_family"] == 4950
     assert {row.worse.run_id for row in best.context["pairs"]} <= {f"system{n:03d}" for n in range(90, 100)}
     chosen = page("pairs", made, run=["system003", "system001", "system007", "nobody"])
     assert chosen.context["n_all"] == 3

@@ -177,11 +177,11 @@ def test_results_and_what_people_copy_say_what_declared_gold_assumes(
         assert shown.count("<strong>Imported gold.</strong> A" + SENTENCE[1:]) == 1, page
         assert "80 with an imported gold grade" in shown
         assert "audited by the gold tier" not in shown
-    asked = {"measure": "P@10", "a": "worst", "b": "best"}
+    asked = {"measure": "P@10", "a": "worst", "b": "best", "claim": "these-topics"}
     pair = client.get(reverse("console:pair", args=[campaign.pk]), asked)
     assert pair.content.decode().count("<strong>Imported gold.</strong> A" + SENTENCE[1:]) == 1
     said, quoted = pair.context["verdict"], pair.context["quoted"]
-    assert said.startswith("best is better than worst in P@10")
+    assert said.startswith("best has a higher P@10 than worst")
     assert f"A{SENTENCE[1:]}." in said
     assert said in quoted
     chosen = "declared to have been chosen at random, each document with the same chance"

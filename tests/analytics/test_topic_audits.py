@@ -25,10 +25,13 @@ from topic_campaign import (
 )
 
 from analytics.estimation.audited_topics import TopicAudit, audited_topics, topic_prediction
+from analytics.estimation.claims import THESE
 from analytics.estimation.whole_topics import TakenTopics
+from analytics.estimation.wording import sentence
+from analytics.services.comparisons import Comparisons
+from analytics.services.families import asked_family
 from analytics.services.ranking import ranking_of
 from analytics.services.recomputation import recompute
-from analytics.services.verdicts import adjusted_p_values, verdict
 from sampling.frames import load_frame
 from sampling.models import AuditEntry
 from sampling.services.audit_samples import sample_lines
@@ -152,15 +155,15 @@ def test_pairs_ranking_and_verdict_work_from_audited_topics(tmp_path):
     campaign = make_audited(tmp_path, items=200)
     computation = recompute(campaign=campaign, measures=["ERR@4"])
     rows = stored(computation, "ERR@4", "corrected")
-    adjusted = adjusted_p_values(computation, "ERR@4")
-    assert adjusted.n_tested == 3
     pair = rows["run0", "run1"]
-    assert adjusted.of(pair) >= pair.p_value
-    found = ranking_of(computation=computation, measure="ERR@4")
-    assert not found.refusal
-    assert [run.rank for run in found.runs] == [1, 2, 3]
-    assert all(run.rank_low <= run.rank <= run.rank_high for run in found.runs)
-    assert f"n = {pair.n} audited topics" in verdict(pair, "ERR@4", pair.run, pair.run_b, adjusted)
+    found = Comparisons(computation, "ERR@4", asked_family(campaign, "all"), THESE)
+    assert found.n_family == 3
+    assert found.of(pair).test.p_adjusted >= pair.p_value
+    assert f"n = {pair.n} audited topics" in sentence(found.of(pair))
+    ranking = ranking_of(computation=computation, measure="ERR@4")
+    assert not ranking.refusal
+    assert [run.rank for run in ranking.runs] == [1, 2, 3]
+    assert all(run.rank_low <= run.rank <= run.rank_high for run in ranking.runs)
 
 
 def test_gold_judges_of_whole_topics_give_the_number_to_report(tmp_path):
@@ -175,7 +178,8 @@ def test_gold_judges_of_whole_topics_give_the_number_to_report(tmp_path):
             assert row.n == taken.sum()
             assert (row.p_value is None) == (key[1] is None)
         pair = rows["run0", "run2"]
-        assert "judged topics" in verdict(pair, name, pair.run, pair.run_b)
+        found = Comparisons(computation, name, asked_family(campaign, "all"), THESE)
+        assert f"n = {pair.n} judged topics" in sentence(found.of(pair))
         assert not ranking_of(computation=computation, measure=name).refusal
 
 

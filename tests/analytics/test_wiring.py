@@ -348,8 +348,7 @@ def test_the_interval_for_other_topics_is_never_surer_than_that_for_these():
         return {name: column[0] for name, column in table.numbers.items()}
 
     shown = shown_with(0.2)
-    t_of_two_degrees = 4.302652729911275
     assert shown["topics_standard_error"] == 0.2
-    assert shown["topics_high"] == pytest.approx(0.3 + t_of_two_degrees * 0.2, abs=1e-9)
-    assert shown["topics_low"] == pytest.approx(0.3 - t_of_two_degrees * 0.2, abs=1e-9)
+    assert shown["topics_high"] == pytest.approx(0.3 + 1.959963984540054 * 0.2, abs=1e-9)
+    assert shown["topics_low"] == pytest.approx(0.3 - 1.959963984540054 * 0.2, abs=1e-9)
     assert shown_with(1e-6)["topics_standard_error"] == pytest.approx(math.sqrt(3 * 1e-6), abs=1e-12)

@@ -6,8 +6,16 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from analytics.estimation.claims import CLAIMS, claim_of
 from analytics.estimation.estimate import Estimate, Refusal
 from analytics.lowcost.statap import EMPTY_TOPICS
+from analytics.management.difference_reports import (
+    DifferenceOptions,
+    compare_runs,
+    difference_json,
+    difference_table,
+    rankings_of_release,
+)
 from analytics.management.sampled_evaluation import (
     SAMPLE_FORMATS,
     SampleOptions,
@@ -23,7 +31,14 @@ from analytics.releases.verify_facts import FACT_FILES, Facts, read_facts
 from judging.runs import read_columns
 from judging.samples import METHOD_CODES
 from judging.textfiles import TrecFormatError
-from sampling.measures.scoring import RankedRun, index_qrels, known_measures, measure_on_scale, ranked_run
+from sampling.measures.scoring import (
+    RankedRun,
+    ScaledMeasure,
+    index_qrels,
+    known_measures,
+    measure_on_scale,
+    ranked_run,
+)
 
 COLUMNS = (
     "measure",
@@ -95,6 +110,25 @@ class Command(BaseCommand):
             "-p", "--places", type=int, default=4, metavar="N", help="decimals of the table (4)"
         )
         parser.add_argument("--output", choices=["table", "json"], default="table")
+        parser.add_argument(
+            "--against",
+            action="append",
+            default=[],
+            metavar="RUN_OR_FILE",
+            help="compare the runs with this one: a run that the release holds, or a file; may be repeated",
+        )
+        parser.add_argument(
+            "--claim",
+            choices=[claim.key for claim in CLAIMS],
+            default=CLAIMS[0].key,
+            help="with --against: what is claimed of a difference (default: topics like these)",
+        )
+        parser.add_argument(
+            "--family",
+            default="",
+            help="with --against: all, baseline:<run> or runs:<run>,<run> of the runs that are named; by default the "
+            "family that the release declares",
+        )
 
     def handle(self, *, release: str, run: str, measures: list[str], output: str, **options: Any) -> None:
         if options["no_summary"] and not options["by_topic"]:
@@ -105,6 +139,9 @@ class Command(BaseCommand):
             return
         try:
             with _open(release) as opened:
+                if options["against"]:
+                    self.stdout.write(_compare(opened, [run, *measures], output, places, options))
+                    return
                 report = _evaluate(opened, _read(Path(run)), measures)
                 about = {
                     "slug": opened.slug,
@@ -144,6 +181,41 @@ def _evaluate_sample(file: str, names: list[str], output: str, places: int, opti
         raise CommandError(str(error)) from error
 
 
+def _compare(
+    release: OpenRelease, names: list[str], output: str, places: int, options: dict[str, Any]
+) -> str:
+    """Return the differences of the runs that are named from those of --against, as text."""
+    known = release.runs()
+    n_runs = next(
+        (place for place, name in enumerate(names) if not (Path(name).is_file() or name in known)), len(names)
+    )
+    if n_runs in (0, len(names)):
+        raise CommandError(
+            "name at least one run, a file or one of the release, and then at least one measure"
+        )
+    runs: dict[str, dict[str, list[str]]] = {}
+    for name in (*names[:n_runs], *options["against"]):
+        run = None if Path(name).is_file() or name not in known else rankings_of_release(release, name)
+        tag, ranking = (name, run) if run is not None else _tag_and_ranking(Path(name))
+        if tag in runs:
+            raise CommandError(f"the run {tag} is named twice: a run against itself is no comparison")
+        runs[tag] = ranking
+    sampled, about, measures = _sample(release, names[n_runs:])
+    chosen = DifferenceOptions(claim_of(options["claim"]), options["family"])
+    against = list(runs)[n_runs:]
+    found = compare_runs(release, sampled, about["measures"], measures, runs, against, chosen)
+    if output == "json":
+        told = {"slug": release.slug, "version": release.version}
+        fields = {"release": told, "claim": options["claim"], "comparisons": difference_json(found)}
+        return json.dumps(fields, ensure_ascii=False, indent=2)
+    return difference_table(found, places)
+
+
+def _tag_and_ranking(path: Path) -> tuple[str, dict[str, list[str]]]:
+    run = _read(path)
+    return run.tag, run.ranking
+
+
 class UnknownMeasure(ValueError):
     """A measure that the release cannot be asked."""
 
@@ -172,7 +244,10 @@ def _read(path: Path) -> Run:
     return Run(columns.run_tag, ranking_of(columns), ranked_run(columns))
 
 
-def _evaluate(release: OpenRelease, run: Run, names: list[str]) -> _RunReport:
+def _sample(
+    release: OpenRelease, names: list[str]
+) -> tuple[SampledRelease, dict[str, Any], list[ScaledMeasure]]:
+    """Return the sample of a release, what estimates.json says, and the measures of these names."""
     estimates = release.value("estimates.json")
     if estimates.get("computation") is None:
         raise ReleaseUnreadable(
@@ -192,6 +267,11 @@ def _evaluate(release: OpenRelease, run: Run, names: list[str]) -> _RunReport:
         raise ReleaseUnreadable(
             f"{release.path}: the release is damaged ({type(error).__name__}: {error})"
         ) from error
+    return sampled, estimates, measures
+
+
+def _evaluate(release: OpenRelease, run: Run, names: list[str]) -> _RunReport:
+    sampled, estimates, measures = _sample(release, names)
     try:
         judged = index_qrels(release.qrels())
     except ValueError as error:

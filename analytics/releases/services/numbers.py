@@ -9,6 +9,7 @@ import polars as pl
 from django.db.models import Value
 from django.db.models.functions import Coalesce, Collate
 
+from analytics.estimation.claims import CLAIMS
 from analytics.estimation.gold_prediction import GoldPrediction
 from analytics.estimation.graded_labels import stair_gains
 from analytics.frames import CampaignArrays
@@ -18,6 +19,7 @@ from analytics.releases.folder import Folder, json_line
 from analytics.releases.services.judgments import UsedJudgments
 from analytics.releases.tables import ITEMS
 from analytics.services.basis import Basis
+from analytics.services.comparisons import is_older
 from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
@@ -29,9 +31,9 @@ from sampling.measures.share import share_measure
 
 NUMBERS = (
     "value", "standard_error", "low", "high", "p_value", "degrees_of_freedom", "topics_standard_error", "topics_low",
-    "topics_high", "topics_refusal", "always_low", "always_high", "unbounded_value", "unbounded_low", "unbounded_high",
-    "range_low", "range_high", "components", "n", "n_positive", "judged_share", "gold_share", "outside_low",
-    "outside_high", "sources", "refusal", "warning",
+    "topics_high", "topics_p_value", "topics_degrees_of_freedom", "topics_refusal", "always_low", "always_high",
+    "unbounded_value", "unbounded_low", "unbounded_high", "range_low", "range_high", "components", "n", "n_positive",
+    "judged_share", "gold_share", "outside_low", "outside_high", "sources", "refusal", "warning",
 )  # fmt: skip
 SHARES = (
     "topic", "measure", "method", "n_items", "n", "value", "standard_error", "low", "high", "degrees_of_freedom",
@@ -285,6 +287,7 @@ def _heading(
         )
         heading["computation"] = {name: getattr(computation, name) for name in seen}
         heading["assumption"] = computation.assumption
+        heading |= _claims(computation)
         heading["shares"] = list(computation.shares.order_by("topic", "method").values(*SHARES))
     if arrays is not None:
         heading["is_by_gold_judges"] = arrays.is_by_gold_judges
@@ -299,6 +302,11 @@ def _heading(
             "complete": arrays.judged.size == int(arrays.n_drawn.sum()),
         }
     return heading
+
+
+def _claims(computation: Computation) -> dict[str, Any]:
+    """Return the claims that the estimates serve; nothing where topics like these were not tested yet."""
+    return {} if is_older(computation) else {"claims": [claim.key for claim in CLAIMS]}
 
 
 # -- writing ------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from analytics.releases.datasheet import changes_text, licence_text, readme
 from analytics.releases.folder import Folder, digest_of
 from analytics.releases.manifest import MANIFEST, manifest
 from analytics.releases.merkle import LEDGER
-from analytics.releases.services import facts
+from analytics.releases.services import comparisons, facts
 from analytics.releases.services.changes import changes_since
 from analytics.releases.services.grading import Grading, graded_items
 from analytics.releases.services.judgments import JudgmentSummary, write_judgments
@@ -169,9 +169,9 @@ class Writer:
 
     def write_numbers(self) -> None:
         self.say(72, "writing estimates")
-        names = {one.key: one.name for one in self.assessors}
-        write_confusions(self.folder, self.computation, names)
+        write_confusions(self.folder, self.computation, {one.key: one.name for one in self.assessors})
         self.counts["estimates"] = write_estimates(self.folder, self.inputs.heading, self.computation)
+        comparisons.write_comparisons(self.folder, self.computation, self.release.created_at)
 
     # -- tables -----------------------------------------------------------------------------------------
 
@@ -367,7 +367,9 @@ WRITERS = (
     FileWriter(("judgments.*", "qrels_jg.txt"), Writer.write_judgments),
     FileWriter(("items.*", "qrels.txt", "prels.txt", "beir/qrels/test.tsv"), Writer.write_items),
     # A computation may have been made by this job: the moment does not see it.
-    FileWriter(("confusion.json", "estimates.json"), Writer.write_numbers, of_the_moment=False),
+    FileWriter(
+        ("confusion.json", "estimates.json", "comparisons.json"), Writer.write_numbers, of_the_moment=False
+    ),
     FileWriter(
         ("README.md", "CHANGES.md", "LICENSE.txt"), Writer.write_prose, Stage.PROSE, of_the_moment=False
     ),

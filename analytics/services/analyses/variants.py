@@ -9,12 +9,12 @@ from analytics.estimation.estimate import Estimates, Floats, Refusal, all_refuse
 from analytics.estimation.estimators import difference_estimator
 from analytics.estimation.evidence import LinearTargets, Targets
 from analytics.estimation.ranking import Bools
+from analytics.estimation.wording import LEVEL
 from analytics.frames import CampaignArrays, Ints
 from analytics.methods import NAIVE, Method
 from analytics.services.basis import Basis
 from analytics.services.estimate_rows import EstimateColumns, columns
 from analytics.services.targets import linear_targets, targets_of
-from analytics.services.verdicts import SURE
 from sampling.measures.families import largest_value
 from sampling.measures.registry import parse_linear, parse_measure
 
@@ -100,7 +100,7 @@ def _numbers_of(table: EstimateColumns) -> Numbers:
     tested = np.flatnonzero(np.isfinite(p))
     if tested.size:
         adjusted[tested] = holm(p[tested])
-    verdict = np.where(adjusted < SURE, np.sign(value[of_pair]), 0.0)
+    verdict = np.where(adjusted < LEVEL, np.sign(value[of_pair]), 0.0)
     verdict = np.where(np.isnan(value[of_pair]), NOT_ESTIMABLE, verdict).astype(np.int64)
     n_runs = int((~of_pair).sum())
     ends = table.numbers["unbounded_value"], table.numbers["low"], table.numbers["high"]
@@ -110,7 +110,7 @@ def _numbers_of(table: EstimateColumns) -> Numbers:
 def _p_of_interval(table: EstimateColumns, chosen: Bools) -> Floats:
     """Return 0.01 where the interval excludes 0 and 1 elsewhere: told apart as the interval says, not adjusted."""
     low, high = table.numbers["low"][chosen], table.numbers["high"][chosen]
-    p = np.where((low > 0) | (high < 0), SURE / 2 / max(1, low.size), 1.0)
+    p = np.where((low > 0) | (high < 0), LEVEL / 2 / max(1, low.size), 1.0)
     return np.where(np.isnan(low), np.nan, p)
 
 

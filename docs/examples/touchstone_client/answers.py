@@ -56,8 +56,22 @@ class Measures(TypedDict):
     computation: Answer | None
 
 
-class Pair(TypedDict):
-    """The corrected difference of two runs; `better` where Holm's p tells them apart."""
+class ClaimOfPair(TypedDict):
+    """What one claim says of a difference: `p_adjusted` is for the comparisons of the family."""
+
+    claim: str
+    interval_low: float | None
+    interval_high: float | None
+    t: float | None
+    degrees_of_freedom: float | None
+    p: float | None
+    p_adjusted: float | None
+    significant: bool
+    effect_size: float | None
+
+
+class Pair(ClaimOfPair):
+    """The corrected difference of two runs: the claim that is made, and the other one."""
 
     run: str
     run_b: str
@@ -65,22 +79,23 @@ class Pair(TypedDict):
     value: float | None
     low: float | None
     high: float | None
-    p_value: float | None
-    p_holm: float | None
+    p_value: float | None  # for these topics, as low and high
+    family: str
+    n_family: int
+    other: ClaimOfPair
     n: int
-    better: str | None
     verdict: str
     refusal: str
 
 
-class Comparison(TypedDict):
+class Comparison(ClaimOfPair):
     measure: str
     run: str
     against: str
     verdict: str
-    p_holm: float | None
-    n_compared: int
-    better: str | None
+    family: str
+    n_family: int
+    other: ClaimOfPair
     estimates: list[Estimate]
 
 

@@ -164,12 +164,15 @@ class Client:
         return self.http.pages(f"campaigns/{campaign}/estimates", **query)
 
     def comparisons(self, campaign: str, **query: Any) -> Iterator[Pair]:
-        """Return all pairs of runs with Holm's p and a sentence to quote; queries: measure, run, run_b."""
+        """Return all pairs of runs, each with a sentence; queries: measure, run, run_b, claim, family, adjustment."""
         return self.http.pages(f"campaigns/{campaign}/comparisons", **query)
 
-    def compare(self, campaign: str, run: str, against: str, measure: str | None = None) -> Comparison:
+    def compare(
+        self, campaign: str, run: str, against: str, measure: str | None = None, **choice: Any
+    ) -> Comparison:
+        """Return one pair with both claims; choices: claim, family, adjustment."""
         query = {"run": run, "against": against, "measure": measure}
-        found: Comparison = self._campaign_get(campaign, "comparison", **query)
+        found: Comparison = self._campaign_get(campaign, "comparison", **query, **choice)
         return found
 
     def ranking(self, campaign: str, measure: str | None = None, method: str | None = None) -> Ranking:

@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from analytics.charts import Chart
+from analytics.estimation.claims import claim_of
 from analytics.models import Computation
 from analytics.services.analyses import AnalysisSubject, find
 from analytics.services.plot_data import pair_forest, pair_matrix, rank_picture, run_forest
@@ -21,6 +22,7 @@ from analytics.services.recomputation import latest_computation
 from console.api.common import MeasureRequest, PairRequest, query_of
 from console.api.serializers.results import PicturesAnswer
 from console.campaigns import drawn_campaign
+from console.claims import ClaimRequest, claim_fields, comparisons_of
 from console.researcher import studies
 from console.researcher.plots import THEMES, TYPES
 from judging.models import Campaign, Run
@@ -42,18 +44,22 @@ class OfMeasure(_Kind, MeasureRequest):
     """A picture of all runs."""
 
 
+class OfClaim(_Kind, ClaimRequest, MeasureRequest):
+    """A picture of all differences with one claim."""
+
+
 class OfPair(_Kind, PairRequest):
     """A picture of two runs."""
 
 
-class OfAny(OfMeasure):
+class OfAny(OfClaim):
     """What any picture takes."""
 
     run = serializers.CharField(required=False, max_length=200, help_text="For pictures of two runs")
     against = serializers.CharField(required=False, max_length=200, help_text="For pictures of two runs")
 
 
-Drawn = Callable[[Campaign, str, Run | None, Run | None, bool], Chart | None]
+Drawn = Callable[..., Chart | None]
 
 
 def _newest(picture: Callable[[Computation | None, str], Chart | None]) -> Drawn:
@@ -65,6 +71,19 @@ def _pair(row: Campaign, measure: str, run: Run | None, against: Run | None, is_
     if run is None or against is None:
         return None
     return pair_forest(latest_computation(campaign=row), measure, run, against)
+
+
+def _pairs(
+    row: Campaign, measure: str, run: Run | None, against: Run | None, is_whole: bool, **choice: str
+) -> Chart | None:
+    computed = latest_computation(campaign=row)
+    return pair_matrix(computed, measure, comparisons_of(row, computed, measure, **choice))
+
+
+def _ranks(
+    row: Campaign, measure: str, run: Run | None, against: Run | None, is_whole: bool, **choice: str
+) -> Chart | None:
+    return rank_picture(latest_computation(campaign=row), measure, claim=claim_of(choice["claim"]))
 
 
 def _study(what: str, picture: Callable[[dict[str, Any], bool], Chart | None]) -> Drawn:
@@ -84,11 +103,11 @@ PICTURES: dict[str, tuple[str, type[serializers.Serializer[Any]], Drawn]] = {
     "forest": ("Every run's value by every method", OfMeasure, _newest(run_forest)),
     "pair": ("The difference of two runs by every method", OfPair, _pair),
     "pairs": (
-        "The corrected differences of all pairs of runs, with Holm's p",
-        OfMeasure,
-        _newest(pair_matrix),
+        "The corrected differences of all pairs of runs, with p adjusted in the family",
+        OfClaim,
+        _pairs,
     ),
-    "ranks": ("The chance of every rank for every run", OfMeasure, _newest(rank_picture)),
+    "ranks": ("The chance of every rank for every run", OfClaim, _ranks),
     "topics": (
         "The difference of two runs in every topic; needs the analysis",
         OfPair,
@@ -142,7 +161,8 @@ class PictureView(APIView):
         _, kind, draw = PICTURES[plot]
         sent = query_of(kind, request, row)
         is_whole = sent["format"] == "csv"
-        chart = draw(row, sent["measure"], sent.get("run"), sent.get("against"), is_whole)
+        choice = {name: sent[name] for name in claim_fields() if name in sent}
+        chart = draw(row, sent["measure"], sent.get("run"), sent.get("against"), is_whole, **choice)
         if chart is None:
             raise NothingToDraw
         return _file(chart, sent["format"], sent["theme"], plot)

@@ -2,6 +2,7 @@
 
 import functools
 import uuid
+from dataclasses import dataclass
 from typing import Any
 
 from django.db.models import QuerySet
@@ -11,19 +12,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from analytics.estimation.wording import PairComparison, sentence
 from analytics.methods import REPORTED, ranked_methods
 from analytics.models import Estimate
 from analytics.services.assumptions import newest_answers, what_forbids
 from analytics.services.ranking import ranking_of
 from analytics.services.recomputation import latest_computation, measures_of
-from analytics.services.verdicts import (
-    Pair,
-    adjusted_p_values,
-    judged_pair,
-    pair_estimates,
-    reported_of,
-    verdict,
-)
+from analytics.services.verdicts import pair_estimates, reported_of
 from console.api.common import (
     ComputationKey,
     MeasureRequest,
@@ -32,15 +27,15 @@ from console.api.common import (
     PairRequest,
     query_of,
 )
+from console.api.serializers.comparisons import ComparisonAnswer, PairAnswer
 from console.api.serializers.results import (
-    ComparisonAnswer,
     EstimateAnswer,
     MeasuresAnswer,
     MethodField,
-    PairAnswer,
     RankingAnswer,
 )
 from console.campaigns import drawn_campaign
+from console.claims import ClaimRequest, claim_fields, comparisons_of
 from console.researcher.prose import always_words, variance_words
 from judging.models import Campaign
 from judging.services.access import ResearchersOnly
@@ -99,8 +94,16 @@ class EstimatesView(OfComputation):
         return self.list(request)
 
 
+@dataclass(frozen=True)
+class Pair:
+    """A stored difference with both claims of it."""
+
+    estimate: Estimate
+    compared: PairComparison
+
+
 class ComparisonsView(OfComputation):
-    """All pairs of runs in one measure: corrected difference, p, Holm's p among all of them, a sentence to quote."""
+    """All pairs of runs in one measure: corrected difference, both claims, p adjusted in a family, a sentence."""
 
     serializer_class = PairAnswer
     queryset = Estimate.objects.none()
@@ -114,6 +117,7 @@ class ComparisonsView(OfComputation):
         ),
         "run": "run__run_id",
         "run_b": "run_b__run_id",
+        **{name: ("", field) for name, field in claim_fields().items()},
     }
 
     def get_queryset(self) -> QuerySet[Any]:
@@ -124,49 +128,50 @@ class ComparisonsView(OfComputation):
 
     @extend_schema(operation_id="comparisons_list")
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        drawn_campaign(campaign_id)
+        row = drawn_campaign(campaign_id)
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
-        among = functools.cache(lambda measure: adjusted_p_values(page[0].computation, measure))
-        pairs = [judged_pair(estimate, among(estimate.measure)) for estimate in page]
-
-        def sentence_of(pair: Pair) -> str:
-            e: Any = pair.estimate  # a pair has both runs
-            return verdict(e, e.measure, e.run, e.run_b, among(e.measure))
-
-        return self.get_paginated_response(
-            PairAnswer(pairs, many=True, context={"verdict": sentence_of}).data
+        named = {name: request.query_params[name] for name in claim_fields() if name in request.query_params}
+        asked = ClaimRequest(data=named, context={"campaign": row})
+        asked.is_valid(raise_exception=True)
+        among = functools.cache(
+            lambda measure: comparisons_of(row, page[0].computation, measure, **asked.validated_data)
         )
+        pairs = [Pair(estimate, among(estimate.measure).of(estimate)) for estimate in page]
+        return self.get_paginated_response(PairAnswer(pairs, many=True).data)
+
+
+class PairClaimRequest(ClaimRequest, PairRequest):
+    """Of which two runs, in which measure, with which claim."""
 
 
 class ComparisonView(APIView):
-    """One pair of runs: `run` minus `against` by every method, with a verdict."""
+    """One pair of runs: `run` minus `against` by every method, with both claims and a verdict."""
 
     permission_classes = (ResearchersOnly,)
-    query_serializer = PairRequest
+    query_serializer = PairClaimRequest
 
     @extend_schema(operation_id="comparison_retrieve", responses=ComparisonAnswer)
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
         row = drawn_campaign(campaign_id)
-        sent = query_of(PairRequest, request, row)
+        sent = query_of(PairClaimRequest, request, row)
         return Response(ComparisonAnswer(_comparison(row, **sent)).data)
 
 
-def _comparison(row: Campaign, measure: str, run: Any, against: Any) -> dict[str, Any]:
+def _comparison(row: Campaign, measure: str, run: Any, against: Any, **choice: str) -> dict[str, Any]:
     computed = latest_computation(campaign=row)
     estimates = pair_estimates(computed, measure, run, against)
     corrected = reported_of(estimates)
-    among = adjusted_p_values(computed, measure)
-    pair = judged_pair(corrected, among) if corrected else None
+    among = comparisons_of(row, computed, measure, **choice)
+    compared = among.of(corrected) if corrected else None
     return {
         "campaign": row.pk,
         "computation": computed,
         "measure": measure,
         "run": run.run_id,
         "against": against.run_id,
-        "verdict": verdict(corrected, measure, run, against, among),
-        "p_holm": pair.holm if pair else None,
-        "n_compared": among.n_tested,
-        "better": pair.better.run_id if pair and pair.better else None,
+        "verdict": sentence(compared) if compared else "",
+        "compared": compared,
+        "n_compared": among.n_family,
         "always": always_words(corrected, computed, is_open=row.state == Campaign.State.OPEN),
         "variance": variance_words(corrected),
         "forbidden": what_forbids(newest_answers(row)),
@@ -174,7 +179,7 @@ def _comparison(row: Campaign, measure: str, run: Any, against: Any) -> dict[str
     }
 
 
-class RankingRequest(MeasureRequest):
+class RankingRequest(ClaimRequest, MeasureRequest):
     method = MethodField(ranked_methods, default=REPORTED.key)
 
 
@@ -189,13 +194,19 @@ class RankingView(APIView):
         row = drawn_campaign(campaign_id)
         sent = query_of(RankingRequest, request, row)
         computed = latest_computation(campaign=row)
-        ranking = ranking_of(computation=computed, **sent)
+        choice = {name: sent.pop(name) for name in claim_fields()}
+        among = comparisons_of(row, computed, sent["measure"], **choice)
+        ranking = ranking_of(computation=computed, claim=among.claim, **sent)
         body = {
             **{name: getattr(ranking, name) for name in ("measure", "method", "runs", "tau", "refusal")},
             **{
                 name: getattr(ranking, name)
                 for name in ("n_pairs", "n_apart", "n_apart_max_t", "n_unknown", "n_few")
             },
+            "claim": among.claim.key,
+            "family": among.family.name,
+            "n_family": among.n_family,
+            "n_significant": among.n_significant,
             "campaign": row.pk,
             "computation": computed,
             "left_out": [{"run": run, "reason": reason} for run, reason in ranking.left_out],

@@ -16,6 +16,7 @@ from console.api.common import MeasureRequest, job_accepted, query_of
 from console.api.jobs import JobAnswer
 from console.api.serializers.results import RunEstimateAnswer
 from console.campaigns import drawn_campaign
+from console.claims import ClaimRequest, claim_fields, comparisons_of
 from judging.models import Run
 from judging.serializers.strict import Flag, LongWord, Strict, Word
 from judging.services.access import ResearchersOnly
@@ -46,8 +47,8 @@ class UploadRequest(Strict):
     )
 
 
-class RunEstimateRequest(MeasureRequest):
-    """The run, and the run to compare it with."""
+class RunEstimateRequest(ClaimRequest, MeasureRequest):
+    """The run, and the run to compare it with, with which claim."""
 
     run = Word(max_length=200)
     against = Word(max_length=200, default="")
@@ -81,6 +82,7 @@ class RunEstimateView(APIView):
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
         row = drawn_campaign(campaign_id)
         sent = query_of(RunEstimateRequest, request, row)
+        choice = {name: sent[name] for name in claim_fields()}
         run = _run(row.collection.runs, sent["run"])
         rival = _run(row.collection.runs, sent["against"]) if sent["against"] else None
         estimates = find_estimates(campaign=row, run=run, measure=sent["measure"], against=rival)
@@ -89,7 +91,10 @@ class RunEstimateView(APIView):
             "run": estimates.run.run_id,
             "measure": estimates.measure,
             "against": estimates.against.run_id if estimates.against else None,
-            **{name: getattr(estimates, name) for name in ("as_of", "is_from_upload", "verdict")},
+            **{name: getattr(estimates, name) for name in ("as_of", "is_from_upload")},
+            "verdict": estimates.verdict(
+                comparisons_of(row, estimates.computation, sent["measure"], **choice)
+            ),
             **{name: getattr(estimates, name) for name in ("values", "differences")},
         }
         return Response(RunEstimateAnswer(body).data)

@@ -6,15 +6,21 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_GET
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_GET, require_POST
 
 from analytics.charts import Chart, difference_matrix
+from analytics.estimation.claims import LIKE_THESE, THESE
 from analytics.estimation.estimate import few_positive_warning
+from analytics.estimation.wording import LEVEL
 from analytics.methods import REPORTED
 from analytics.models import Computation, Estimate
-from analytics.services.verdicts import SURE, AdjustedPValues, adjusted_p_values, reverse_difference
+from analytics.services.comparisons import Comparisons
+from analytics.services.families import declare_family, family_fault
+from analytics.services.verdicts import reverse_difference
+from console.campaigns import drawn_campaign
 from console.researcher.plots import plot_answer
 from console.researcher.results import said_of
 from console.researcher.results_page import (
@@ -26,17 +32,22 @@ from console.researcher.results_page import (
     runs_in_order,
     top_of,
 )
-from judging.services.access import researchers_only
+from judging.services.access import managers_only, researchers_only
+from touchstone.models import user_of
 
 PAIRS_PER_PAGE = 50
 MOST_CHOSEN = TOPS[-1]
 SHOWN = ("all", "apart", "not-apart", "refused")
-COLUMNS = ("pk", "run", "run_b", "value", "low", "high", "p_value", "n", "refusal", "n_positive")
+COLUMNS = ("pk", "run", "run_b", "value", "n", "refusal", "n_positive")
+OF_CLAIM = {
+    THESE.key: ("low", "high", "p_value"),
+    LIKE_THESE.key: ("topics_low", "topics_high", "topics_p_value"),
+}
 
 
 @dataclass(frozen=True)
 class Row:
-    """A pair as the table has it: the run that stands higher minus the other."""
+    """A pair as the table has it: the run that stands higher minus the other; interval and p are the claim's."""
 
     better: Run
     worse: Run
@@ -44,7 +55,7 @@ class Row:
     low: float | None
     high: float | None
     p_value: float | None
-    holm: float | None
+    p_adjusted: float | None
     n: int
     refusal: str
     n_positive: int | None = None
@@ -57,7 +68,7 @@ class Row:
 
     @property
     def is_apart(self) -> bool:
-        return self.holm is not None and self.holm < SURE and bool(self.value)
+        return self.p_adjusted is not None and self.p_adjusted < LEVEL and bool(self.value)
 
     @property
     def winner(self) -> Run | None:
@@ -69,12 +80,12 @@ class Row:
 @require_GET
 @researchers_only
 def pairs(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
-    """Every pair of the best runs, or of those that were chosen; Holm's p is over all pairs of the campaign."""
+    """Every pair of the best runs, or of those that were chosen; p is adjusted in the family that is asked for."""
     results = results_request(request, campaign_id)
     order = runs_in_order(results.computation, results.measure)
     chosen, top, tops = _selected_runs(request, order)
-    adjusted = adjusted_p_values(results.computation, results.measure)
-    rows = list(_rows(results.computation, results.measure, chosen, adjusted))
+    comparisons = results.comparisons
+    rows = list(_rows(comparisons, chosen))
     if "plot" in request.GET:
         return plot_answer(request, {"differences": lambda: _matrix(chosen, rows, results.measure)})
     shown = request.GET.get("show", "all")
@@ -94,11 +105,26 @@ def pairs(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "pairs": page_of(request, kept, PAIRS_PER_PAGE),
         "n_all": len(rows),
         "show": shown,
-        "n_tested": adjusted.n_tested,
-        "n_apart": sum(p < SURE for p in adjusted.p_values.values()),
-        **_sentence_context(request, results, chosen, rows, adjusted),
+        "n_apart": comparisons.n_significant,
+        **results.claim_context,
+        **_sentence_context(request, results, chosen, rows),
     }
     return render(request, "console/researcher/pairs.html", context)
+
+
+@require_POST
+@managers_only
+def declare(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """Declare the family among whose comparisons p-values are adjusted from now on."""
+    row = drawn_campaign(campaign_id)
+    name = request.POST.get("family", "").strip()
+    fault = family_fault(row, name)
+    if fault:
+        messages.error(request, f"{fault[0].upper()}{fault[1:]}.")
+    else:
+        declare_family(campaign=row, user=user_of(request), name=name)
+        messages.success(request, f"The family {name} was declared.")
+    return redirect("console:pairs", row.pk)
 
 
 def _selected_runs(request: HttpRequest, order: list[Run]) -> tuple[list[Run], int, list[int]]:
@@ -111,24 +137,23 @@ def _selected_runs(request: HttpRequest, order: list[Run]) -> tuple[list[Run], i
     return order[:top], top, tops
 
 
-def _rows(
-    computation: Computation | None, measure: str, runs: list[Run], adjusted: AdjustedPValues
-) -> Iterator[Row]:
+def _rows(comparisons: Comparisons, runs: list[Run]) -> Iterator[Row]:
     """Yield the pairs of these runs in their order; others are not read."""
+    computation, claim = comparisons.computation, comparisons.claim
     if computation is None or len(runs) < 2:
         return
+    adjusted = comparisons.adjusted_p(claim)
     place = {run.key: number for number, run in enumerate(runs)}
     stored = computation.estimates.filter(
-        measure=measure, method=REPORTED.key, run__in=place, run_b__in=place
-    ).values_list(*COLUMNS)
+        measure=comparisons.measure, method=REPORTED.key, run__in=place, run_b__in=place
+    ).values_list(*COLUMNS, *OF_CLAIM[claim.key])
     for row in sorted(stored, key=lambda row: tuple(sorted((place[row[1]], place[row[2]])))):
-        key, run, run_b, value, low, high, p, n, refusal, carried = row
+        key, run, run_b, value, n, refusal, carried, low, high, p = row
         if place[run] > place[run_b]:
             run, run_b = run_b, run
-            if value is not None:
-                value, low, high = 0 - value, 0 - high, 0 - low
+            value, low, high = (None if end is None else 0 - end for end in (value, high, low))
         first, second = runs[place[run]], runs[place[run_b]]
-        yield Row(first, second, value, low, high, p, adjusted.p_values.get(key), n, refusal, carried)
+        yield Row(first, second, value, low, high, p, adjusted.get(key), n, refusal, carried)
 
 
 def _is_kept(row: Row, shown: str) -> bool:
@@ -148,23 +173,23 @@ def _matrix(runs: list[Run], rows: list[Row], measure: str) -> Chart | None:
         if row.value is None or row.low is None or row.high is None:
             continue
         a, b = place[row.better.key], place[row.worse.key]
-        holm = np.nan if row.holm is None else row.holm
-        tables[:, a, b] = row.value, row.low, row.high, holm
-        tables[:, b, a] = -row.value, -row.high, -row.low, holm
-    value, low, high, p = tables.tolist()
+        p = np.nan if row.p_adjusted is None else row.p_adjusted
+        tables[:, a, b] = row.value, row.low, row.high, p
+        tables[:, b, a] = -row.value, -row.high, -row.low, p
+    value, low, high, adjusted = tables.tolist()
     return difference_matrix(
         [run.run_id for run in runs],
         value,
         low,
         high,
-        p,
+        adjusted,
         title=f"Differences in {measure}",
         measure=measure,
     )
 
 
 def _sentence_context(
-    request: HttpRequest, found: ResultsRequest, runs: list[Run], rows: list[Row], adjusted: AdjustedPValues
+    request: HttpRequest, found: ResultsRequest, runs: list[Run], rows: list[Row]
 ) -> dict[str, Any]:
     """Return the pair whose sentence is shown: the one that is asked for, else the two best."""
     if found.computation is None:
@@ -178,8 +203,7 @@ def _sentence_context(
     corrected = _stored_difference(found.computation, found.measure, names[first], names[second])
     if corrected is None or corrected.run_b is None:
         return {}
-    said = said_of(found, corrected, corrected.run, corrected.run_b, adjusted)
-    return {"said_a": first, "said_b": second, **said}
+    return {"said_a": first, "said_b": second, **said_of(found, corrected)}
 
 
 def _stored_difference(computation: Computation, measure: str, first: int, second: int) -> Estimate | None:

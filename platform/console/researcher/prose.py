@@ -100,8 +100,6 @@ def methods_words(
     verdict: str,
     *,
     n_topics: int,
-    holm: float | None,
-    n_tested: int,
     declared: Audit | None = None,
 ) -> str:
     """Return the sentences that a methods section can quote: what was measured, how, as of when, and the verdict.
@@ -128,8 +126,4 @@ def methods_words(
         f"Values are design-based (model-assisted difference estimator{corrected_by}; "
         f"errors included: {', '.join(corrected.sources) or 'none'})"
     )
-    adjusted = ""
-    if holm is not None and n_tested > 1 and "Holm" not in verdict:
-        p = f"p = {holm:.3f}" if holm >= 0.001 else "p < 0.001"
-        adjusted = f" Adjusted for all {n_tested:,} pairs (Holm), {p}."
-    return f"{verdict}{adjusted} {method}, from {basis} ({when})."
+    return f"{verdict} {method}, from {basis} ({when})."

@@ -25,13 +25,18 @@ def ranking(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     method = ranked.get(request.GET.get("method", REPORTED.key))
     if method is None:
         raise Http404
-    order = ranking_of(computation=results.computation, measure=results.measure, method=method.key)
+    claim = results.comparisons.claim
+    order = ranking_of(
+        computation=results.computation, measure=results.measure, method=method.key, claim=claim
+    )
     top, tops = top_of(request, len(order.runs))
     if "plot" in request.GET:
         n = len(order.runs) if request.GET.get("format") == "csv" else top
         return plot_answer(request, {"ranks": lambda: _picture(order, n)})
     context = {
         **results.context("ranking"),
+        **results.claim_context,
+        "n_significant": results.comparisons.n_significant,
         "ranking": order,
         "method": method,
         "methods": list(ranked.values()),

@@ -11,18 +11,12 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from analytics.charts import Chart
+from analytics.estimation.wording import latex, sentence
 from analytics.methods import REPORTED, Method, reported_first
 from analytics.models import Computation, Estimate
 from analytics.services import exports
 from analytics.services.plot_data import forest_of_runs, pair_forest
-from analytics.services.verdicts import (
-    AdjustedPValues,
-    adjusted_p_values,
-    estimates_of,
-    pair_estimates,
-    reported_of,
-    verdict,
-)
+from analytics.services.verdicts import estimates_of, pair_estimates, reported_of
 from console.looks import look_context
 from console.researcher.plots import plot_answer
 from console.researcher.prose import (
@@ -165,7 +159,6 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         draw = {"forest": lambda: pair_forest(computation, measure, run_a, run_b, estimates)}
         return plot_answer(request, draw)
     corrected = reported_of(estimates)
-    adjusted = adjusted_p_values(computation, measure)
     as_given = is_as_given(newest_draw(row), computation)
     advice = "It takes every grade as correct." if as_given else "Report “corrected”."
     context = {
@@ -179,10 +172,10 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "plot": pair_forest(computation, measure, run_a, run_b, estimates),
         "caption": (
             f"{run_a} minus {run_b} in {measure}, by method: the mark is the difference, the line its 95 % confidence "
-            f"interval. To the right of the dashed line {run_a} is better, to the left {run_b}; an interval that "
-            f"crosses the line contains 0. {advice}"
+            f"interval for these topics. An interval that crosses the dashed line contains 0. {advice}"
         ),
-        **said_of(results, corrected, run_a, run_b, adjusted),
+        **results.claim_context,
+        **said_of(results, corrected),
         "always": always_words(corrected, computation, is_open=row.state == Campaign.State.OPEN),
         "variance": variance_words(corrected),
         "shares": _shares(results, [run_a, run_b]),
@@ -193,30 +186,22 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     return render(request, "console/researcher/pair.html", context)
 
 
-def said_of(
-    results: ResultsRequest,
-    corrected: Estimate | None,
-    run_a: RunRow,
-    run_b: RunRow,
-    adjusted: AdjustedPValues,
-) -> dict[str, Any]:
+def said_of(results: ResultsRequest, corrected: Estimate | None) -> dict[str, Any]:
     """Return the verdict and what a methods section can quote; empty where there is no number."""
-    sentence = verdict(corrected, results.measure, run_a, run_b, adjusted)
-    quoted = ""
-    if corrected is not None and corrected.value is not None and results.computation is not None:
-        holm = adjusted.of(corrected)
-        draw = newest_draw(results.campaign)
-        n_topics = len(draw.parameters["topics"]) if draw else 0
+    if corrected is None:
+        return {"verdict": "", "quoted": "", "compared": None}
+    compared = results.comparisons.of(corrected)
+    words, quoted = sentence(compared), ""
+    if compared.value is not None and results.computation is not None:
+        row: Any = results.campaign
         quoted = methods_words(
             results.computation,
             corrected,
-            sentence,
-            n_topics=n_topics,
-            holm=holm,
-            n_tested=adjusted.n_tested,
+            words,
+            n_topics=row.n_drawn_topics or 0,
             declared=results.declaration,
         )
-    return {"verdict": sentence, "quoted": quoted, "holm": adjusted.of(corrected) if corrected else None}
+    return {"verdict": words, "quoted": quoted, "quoted_latex": latex(quoted), "compared": compared}
 
 
 @researchers_only

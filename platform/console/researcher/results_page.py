@@ -1,22 +1,26 @@
 """What every page of a campaign's results shares: what is asked, the tabs, the order of the runs."""
 
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from django.core.paginator import Page, Paginator
-from django.db.models import F, QuerySet
+from django.db.models import F, Func, IntegerField, OuterRef, QuerySet, Subquery
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 
+from analytics.estimation.claims import ALL, CLAIMS, QUESTION
 from analytics.methods import ranked_methods
 from analytics.models import Computation, before_cutting
+from analytics.services.comparisons import Comparisons
+from analytics.services.families import asked_family, family_columns
 from analytics.services.recomputation import declared_gold, latest_computation, measures_of
+from console.claims import choice_of, comparisons_of
 from judging.models import Campaign
 from sampling.measures.registry import usual_spelling
-from sampling.models import Audit
+from sampling.models import Audit, Draw
 from sampling.selections import COMPLETE
 
 TOPS = (10, 20, 40)
@@ -33,11 +37,35 @@ class ResultsRequest:
     is_complete: (
         bool  # its judgments were imported as all there is: gold can be declared an audit there alone
     )
+    choice: Mapping[str, str]  # of claim, family and adjustment
+    choice_refusal: str  # why what was asked is none; then the choice is the default
 
     @cached_property
     def declaration(self) -> Audit | None:
         """The imported gold on which the numbers rest, with what is assumed of it; None where an audit was drawn."""
         return declared_gold(self.computation) if self.is_complete else None
+
+    @cached_property
+    def comparisons(self) -> Comparisons:
+        """Return the differences in the measure with the claim, in the family that is asked for."""
+        return comparisons_of(self.campaign, self.computation, self.measure, **self.choice)
+
+    @property
+    def claim_context(self) -> dict[str, Any]:
+        """Return what a page shows of the claim and the family, with the other choices."""
+        comparisons = self.comparisons
+        asked = self.choice["family"]
+        declared = asked_family(self.campaign).name if asked else comparisons.family.name
+        return {
+            "claims": CLAIMS,
+            "claim": comparisons.claim,
+            "family": comparisons.family,
+            "families": dict.fromkeys([declared, QUESTION, ALL]),
+            "n_family": comparisons.n_family,
+            "adjustment": comparisons.adjustment,
+            "choice_refusal": self.choice_refusal,
+            "is_declared": comparisons.family.name == declared,
+        }
 
     def context(self, tab: str) -> dict[str, Any]:
         """Return what the head of the page shows."""
@@ -63,13 +91,21 @@ class Run:
 def results_request(request: HttpRequest, campaign_id: uuid.UUID) -> ResultsRequest:
     """Return what is asked; a campaign that was not drawn, or another measure than it has, is absent."""
     rows = Campaign.objects.select_related("collection", "scale").filter(draws__batch=1)
-    row: Any = get_object_or_404(rows.annotate(selection=F("draws__selection")), pk=campaign_id)
+    newest_topics = Draw.objects.filter(campaign=OuterRef("pk")).order_by("-batch")
+    length = Func(F("parameters__topics"), function="jsonb_array_length", output_field=IntegerField())
+    known = {
+        "selection": F("draws__selection"),
+        "n_drawn_topics": Subquery(newest_topics.values(n=length)[:1]),
+    }
+    row: Any = get_object_or_404(rows.annotate(**known, **family_columns()), pk=campaign_id)
     measures = measures_of(row)
     measure = usual_spelling(request.GET.get("measure", measures[0]))
     if measure not in measures:
         raise Http404
     newest = latest_computation(campaign=row)
-    return ResultsRequest(row, newest, measure, measures, is_complete=row.selection == COMPLETE.key)
+    return ResultsRequest(
+        row, newest, measure, measures, row.selection == COMPLETE.key, *choice_of(request, row)
+    )
 
 
 def runs_in_order(computation: Computation | None, measure: str) -> list[Run]:

@@ -14,6 +14,7 @@ from analytics.methods import ranked_methods
 from analytics.models import Estimate
 from analytics.services.run_upload import KIND, find_estimates, queue_upload
 from analytics.services.verdicts import reported_of
+from console.claims import comparisons_of
 from console.forms.uploads import MANUAL_HELP, MANUAL_LABEL
 from console.researcher.prose import methods_words
 from console.researcher.results_page import ResultsRequest, results_request
@@ -109,6 +110,9 @@ def _came_of(request: HttpRequest, results: ResultsRequest) -> dict[str, Any]:
     rival = campaign.collection.runs.filter(run_id=job.result["against"]).first()
     estimates = find_estimates(campaign=campaign, run=run, measure=results.measure, against=rival)
     by_method = {estimate.method: estimate for estimate in estimates.values}
+    said = estimates.verdict(
+        comparisons_of(campaign, estimates.computation, results.measure, **results.choice)
+    )
     corrected = reported_of(estimates.differences)
     return {
         "job": job,
@@ -120,7 +124,8 @@ def _came_of(request: HttpRequest, results: ResultsRequest) -> dict[str, Any]:
         "estimable": any(estimate.value is not None for estimate in estimates.values),
         "difference": corrected,
         "corrected": reported_of(estimates.values),
-        "quoted": _quotation(results, corrected, estimates.verdict),
+        "verdict": said,
+        "quoted": _quotation(results, corrected, said),
     }
 
 
@@ -135,7 +140,5 @@ def _quotation(results: ResultsRequest, corrected: Estimate | None, verdict: str
         corrected,
         verdict,
         n_topics=n_topics,
-        holm=None,
-        n_tested=0,
         declared=results.declaration,
     )

@@ -28,6 +28,7 @@ urlpatterns = [
     path("results/<uuid:campaign_id>/pair/methods/", analyses.papers, name="papers"),
     path("results/<uuid:campaign_id>/agreement/", analyses.agreement, name="agreement"),
     path("results/<uuid:campaign_id>/analyse/<slug:what>/", analyses.analyse, name="analyse"),
+    path("results/<uuid:campaign_id>/family/", pairs.declare, name="family"),
     path("results/<uuid:campaign_id>/conditions/", analyses.conditions, name="conditions"),
     path("results/<uuid:campaign_id>/planner/", planner.planner, name="planner"),
     path("results/<uuid:campaign_id>/planner/simulate/", planner.simulate, name="planner-simulate"),

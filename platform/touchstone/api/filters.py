@@ -1,7 +1,8 @@
 """Which rows, in which order: only by what a view lists. Everything else in a query is refused.
 
 A view says `filter_fields = {"state": "state", "since": "created_at__gte"}`: the name in the query and the path of the
-column with its lookup. What may be sent follows from the column. `(path, serializer field)` says it otherwise.
+column with its lookup. What may be sent follows from the column. `(path, serializer field)` says it otherwise; with an
+empty path it is no filter, and the view reads it.
 A view says `order_fields = ("name", "created_at")`: `?order=-created_at,name`. Without `?order=` it is
 `default_order`, or else the first of these. The primary key ends every order: pages need one that is total.
 """
@@ -27,7 +28,9 @@ class ListedFilters(BaseFilterBackend):
         for name, (path, field) in filters_of(view, queryset.model).items():
             if name in request.query_params:
                 try:
-                    conditions[path] = field.run_validation(request.query_params[name])
+                    value = field.run_validation(request.query_params[name])
+                    if path:
+                        conditions[path] = value
                 except (serializers.ValidationError, OverflowError) as fault:
                     faults[name] = getattr(fault, "detail", ["is out of range"])
         if faults:

@@ -172,7 +172,7 @@ def test_the_scripts_need_numpy_and_the_standard_library_alone(path):
         "analytics"
     }  # the package, when it is not run as a script
     assert names - beside - set(sys.stdlib_module_names) <= {"numpy"}
-    assert len(SCRIPTS) == 17
+    assert len(SCRIPTS) == 18
 
 
 # -- what is wrong -----------------------------------------------------------------------------------------------

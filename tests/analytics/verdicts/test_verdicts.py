@@ -105,7 +105,8 @@ def is_served(key):
 
 
 def verdict_of(page, campaign, a, b, measure="DCG@10"):
-    return page("pair", campaign, a=a, b=b, measure=measure).context["verdict"]
+    asked = {"a": a, "b": b, "measure": measure, "claim": "these-topics"}
+    return page("pair", campaign, **asked).context["verdict"]
 
 
 # -- runs and topics that come after the draw ---------------------------------------------------------------
@@ -209,13 +210,13 @@ def test_with_everything_audited_equal_runs_differ_by_exactly_0_and_neither_is_b
         assert "not resolved" not in row.warning  # a certain 0 needs no further judging
         for pair in (("run0", "run2"), ("run2", "run0")):
             verdict = verdict_of(page, campaign, *pair, measure)
-            assert "do not differ significantly" in verdict
-            assert not [words for words in ("better", "judge more items", "-0.000") if words in verdict]
-        table = page("pairs", campaign, measure=measure).context["pairs"]
+            assert "is not significant at .05" in verdict
+            assert not [words for words in ("higher", "judge more items", "-0.000") if words in verdict]
+        table = page("pairs", campaign, measure=measure, claim="these-topics").context["pairs"]
         (shown,) = [
             entry for entry in table if {entry.better.key, entry.worse.key} == {row.run_id, row.run_b_id}
         ]
-        assert (shown.holm, shown.winner) == (1, None)
+        assert (shown.p_adjusted, shown.winner) == (1, None)
 
 
 def test_with_everything_audited_unequal_runs_have_p_0_and_all_pages_agree(tmp_path, page):
@@ -224,13 +225,17 @@ def test_with_everything_audited_unequal_runs_have_p_0_and_all_pages_agree(tmp_p
     row = rows_of(recompute(campaign=campaign))["corrected", "P@10", "run0", "run1"]
     assert row.value == row.low == row.high == pytest.approx(1 / 30)
     assert row.p_value == 0
-    table = page("pairs", campaign, measure="P@10").context["pairs"]
+    table = page("pairs", campaign, measure="P@10", claim="these-topics").context["pairs"]
     (shown,) = [entry for entry in table if {entry.better.key, entry.worse.key} == {row.run_id, row.run_b_id}]
-    assert (shown.holm, shown.winner.key) == (0, row.run_id)
+    assert (shown.p_adjusted, shown.winner.key) == (0, row.run_id)
     for pair in (("run0", "run1"), ("run1", "run0")):
         verdict = verdict_of(page, campaign, *pair, "P@10")
-        assert verdict.startswith("run0 is better than run1 in P@10: difference +0.033")
-        assert "p < 0.001" in verdict
+        assert verdict.startswith("run0 has a higher P@10 than run1: mean difference +0.033")
+        assert "p < .001" in verdict
+    # one topic of three says otherwise: no claim about topics like these
+    like = page("pair", campaign, a="run0", b="run1", measure="P@10").context["verdict"]
+    assert like.startswith("The difference in P@10 between run0 and run1, +0.033")
+    assert "is not significant at .05" in like
 
 
 def test_runs_that_rank_alike_inside_the_cutoff_differ_by_0_in_words(tmp_path, page):
@@ -250,7 +255,7 @@ def test_runs_that_rank_alike_inside_the_cutoff_differ_by_0_in_words(tmp_path, p
             verdict = verdict_of(page, campaign, *pair, measure)
             assert "the same inside the cutoff" in verdict
             assert "0 audited items" not in verdict
-            assert "better" not in verdict
+            assert "higher" not in verdict
 
 
 def test_only_corrected_differences_have_a_p(tmp_path):

@@ -191,14 +191,19 @@ def computed(campaign, **by_method):
     made = new_computation(campaign)
     for method, columns in by_method.items():
         for run, run_b in ((runs[0], None), (runs[1], None), (runs[0], runs[1])):
+            stored = columns if run_b else {**columns, "topics_p_value": None}
             Estimate.objects.create(
-                computation=made, run=run, run_b=run_b, measure="P@5", method=method, **columns
+                computation=made, run=run, run_b=run_b, measure="P@5", method=method, **stored
             )
     return made
 
 
 def value(number, width, p=0.01):
-    return {"value": number, "low": number - width, "high": number + width, "p_value": p, "n": 60}
+    ends = {"value": number, "low": number - width, "high": number + width, "p_value": p, "n": 60}
+    if p is None:
+        return ends
+    wide = {"topics_low": number - width, "topics_high": number + width, "topics_p_value": p}
+    return {**ends, **wide, "standard_error": width / 2, "topics_standard_error": width / 2}
 
 
 def test_results_show_every_method_with_its_interval_and_why_one_is_missing(page, client):
@@ -210,7 +215,7 @@ def test_results_show_every_method_with_its_interval_and_why_one_is_missing(page
     assert "not estimable: the labels hardly separate the grades" in text
     assert "it assumes equal error rates on all documents of a grade, unlike real assessors" in text
     assert "True value" not in text
-    assert "alpha is better" in page("console:pairs", campaign.pk)
+    assert "alpha is higher" in page("console:pairs", campaign.pk)
     assert client.get(reverse("console:plot", args=[campaign.pk, "csv"])).status_code == 200
     assert client.get(reverse("console:plot", args=[campaign.pk, "png"])).content[:4] == b"\x89PNG"
     page("console:campaign-results", campaign.pk, status=404, measure="P@999")
@@ -228,9 +233,9 @@ def test_true_values_are_a_column_only_where_all_gold_is_known(page):
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        (value(0.2, 0.1, 0.0004), "alpha is better than beta in P@5: difference +0.200"),
-        (value(-0.2, 0.1), "beta is better than alpha in P@5: difference +0.200"),
-        (value(0.05, 0.1, 0.4), "alpha and beta do not differ significantly in P@5"),
+        (value(0.2, 0.1, 0.0004), "alpha has a higher P@5 than beta: mean difference +0.200"),
+        (value(-0.2, 0.1), "beta has a higher P@5 than alpha: mean difference +0.200"),
+        (value(0.05, 0.1, 0.4), "The difference in P@5 between alpha and beta, +0.050"),
         ({"n": 0, "refusal": "no audit is complete yet"}, "No corrected number: no audit is complete yet."),
     ],
 )
@@ -245,7 +250,7 @@ def test_a_pair_turned_round_turns_the_numbers_and_a_run_against_itself_is_refus
     campaign = make_campaign()
     computed(campaign, corrected=value(0.2, 0.1))
     text = page("console:pair", campaign.pk, a="beta", b="alpha")
-    assert "alpha is better than beta" in text
+    assert "alpha has a higher P@5 than beta" in text
     assert "-0.300 to -0.100" in text
     assert "A comparison needs two runs." in page("console:pair", campaign.pk, a="alpha", b="alpha")
     page("console:pair", campaign.pk, a="alpha", b="nobody", status=404)
@@ -255,7 +260,7 @@ def test_a_difference_without_measured_error_claims_no_p(page):
     campaign = make_campaign()
     computed(campaign, corrected={"value": 0.2, "low": 0.2, "high": 0.2, "n": 9, "p_value": None})
     text = page("console:pair", campaign.pk, a="alpha", b="beta")
-    assert "n = 9 audited items)." in text
+    assert "For these topics alone: exactly 0.200." in text
 
 
 def test_real_computations_fill_every_results_page(page, judged):

@@ -17,7 +17,6 @@ from analytics.models import (
     Release,
 )
 from analytics.screening.kinds import flag_choices
-from analytics.services.verdicts import Pair
 from judging.serializers.strict import TableChoice
 from sampling.measures.registry import reported_kinds
 from touchstone.models import Job
@@ -60,9 +59,9 @@ class MeasuresAnswer(serializers.Serializer[Any]):
 
 NUMBERS = (
     "value", "standard_error", "low", "high", "p_value", "degrees_of_freedom", "topics_standard_error", "topics_low",
-    "topics_high", "topics_refusal", "always_low", "always_high", "unbounded_value", "unbounded_low",
-    "unbounded_high", "range_low", "range_high", "components", "n", "n_positive", "judged_share", "gold_share",
-    "outside_low", "outside_high", "sources", "refusal", "warning",
+    "topics_high", "topics_p_value", "topics_degrees_of_freedom", "topics_refusal", "always_low", "always_high",
+    "unbounded_value", "unbounded_low", "unbounded_high", "range_low", "range_high", "components", "n", "n_positive",
+    "judged_share", "gold_share", "outside_low", "outside_high", "sources", "refusal", "warning",
 )  # fmt: skip
 
 
@@ -94,69 +93,6 @@ class OneEstimateAnswer(EstimateAnswer):
     class Meta:
         model = Estimate
         fields = ("run", "run_b", "measure", "method", *NUMBERS)
-
-
-class PairAnswer(serializers.Serializer[Any]):
-    """The corrected difference of two runs, its Holm-adjusted p, and a verdict."""
-
-    run = serializers.CharField(source="estimate.run.run_id")
-    run_b = serializers.CharField(source="estimate.run_b.run_id")
-    measure = serializers.CharField(source="estimate.measure")
-    value = serializers.FloatField(source="estimate.value", allow_null=True)
-    standard_error = serializers.FloatField(source="estimate.standard_error", allow_null=True)
-    low = serializers.FloatField(source="estimate.low", allow_null=True)
-    high = serializers.FloatField(source="estimate.high", allow_null=True)
-    p_value = serializers.FloatField(source="estimate.p_value", allow_null=True)
-    p_holm = serializers.FloatField(
-        source="holm", allow_null=True, help_text="Adjusted for all tested pairs of the measure"
-    )
-    unbounded_value = serializers.FloatField(source="estimate.unbounded_value", allow_null=True)
-    unbounded_low = serializers.FloatField(source="estimate.unbounded_low", allow_null=True)
-    unbounded_high = serializers.FloatField(source="estimate.unbounded_high", allow_null=True)
-    outside_low = serializers.FloatField(
-        source="estimate.outside_low",
-        allow_null=True,
-        help_text="How much of the lower end stands for documents that could not be judged",
-    )
-    outside_high = serializers.FloatField(source="estimate.outside_high", allow_null=True)
-    n = serializers.IntegerField(source="estimate.n")
-    n_positive = serializers.IntegerField(source="estimate.n_positive", allow_null=True)
-    better = serializers.SerializerMethodField(
-        help_text="The better run, if the difference is significant after Holm"
-    )
-    verdict = serializers.SerializerMethodField(help_text="A sentence to quote")
-    refusal = serializers.CharField(source="estimate.refusal")
-    warning = serializers.CharField(source="estimate.warning")
-
-    def get_better(self, pair: Pair) -> str | None:
-        return pair.better.run_id if pair.better else None
-
-    def get_verdict(self, pair: Pair) -> str:
-        return str(self.context["verdict"](pair))
-
-
-class ComparisonAnswer(serializers.Serializer[Any]):
-    """Two runs: their difference by every method, with a verdict."""
-
-    campaign = serializers.UUIDField()
-    computation = ComputationAnswer(allow_null=True)
-    measure = serializers.CharField()
-    run = serializers.CharField()
-    against = serializers.CharField()
-    verdict = serializers.CharField(allow_blank=True, help_text="Empty before the first computation")
-    p_holm = serializers.FloatField(allow_null=True)
-    n_compared = serializers.IntegerField(help_text="Pairs of the measure that were tested")
-    better = serializers.CharField(allow_null=True)
-    always = serializers.CharField(
-        allow_blank=True,
-        help_text="The interval for repeated looks: valid at the declared ones, or at every look while judging goes on",
-    )
-    variance = serializers.CharField(allow_blank=True, help_text="The sources of the variance")
-    forbidden = serializers.CharField(
-        allow_blank=True,
-        help_text="Why the answers about how was judged forbid the comparison; empty if they do not",
-    )
-    estimates = OneEstimateAnswer(many=True)
 
 
 class RankedRunAnswer(serializers.Serializer[Any]):
@@ -200,6 +136,12 @@ class RankingAnswer(serializers.Serializer[Any]):
     runs = RankedRunAnswer(many=True)
     left_out = LeftOutAnswer(many=True)
     tau = TauAnswer(allow_null=True, help_text="Kendall's tau with the true ranking, 95 %")
+    claim = serializers.CharField()
+    family = serializers.CharField(help_text="The family that is asked for; ranks are from all pairs")
+    n_family = serializers.IntegerField(help_text="Comparisons of the family that were tested")
+    n_significant = serializers.IntegerField(
+        help_text="Of these, significant by the corrected method's adjusted p"
+    )
     n_pairs = serializers.IntegerField()
     n_apart = serializers.IntegerField(help_text="Significant pairs, by Holm's p")
     n_apart_max_t = serializers.IntegerField(help_text="Significant pairs, by the step-down max-t test")

@@ -1,0 +1,152 @@
+"""`manage.py evaluate --against`: the differences of runs in a release, with a claim and in a family."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django.core.management.base import CommandError
+
+from analytics.estimation.claims import Claim, Family, family_of
+from analytics.estimation.wording import ClaimTest, PairComparison, p_words, sentence
+from analytics.releases.differences import NamedRun, difference_tests, pairs_of
+from analytics.releases.reading import OpenRelease
+from analytics.releases.sampled import PlacedRun, SampledRelease
+from sampling.measures.scoring import ScaledMeasure
+
+COLUMNS = (
+    "measure",
+    "run",
+    "against",
+    "difference",
+    "95 % confidence interval",
+    "p",
+    "p adjusted",
+    "significant",
+)
+NUMBERS = (
+    "low", "high", "t", "degrees_of_freedom", "p", "p_adjusted", "p_randomisation", "between_topics", "significant",
+    "effect_size", "refusal", "warning",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class DifferenceOptions:
+    """What is claimed, and in which family; an empty one is the family that the release declares."""
+
+    claim: Claim
+    family: str
+
+
+def rankings_of_release(release: OpenRelease, run_id: str) -> dict[str, list[str]]:
+    """Return the documents of a published run by topic, best first."""
+    found: dict[str, list[str]] = {}
+    for line in release.run(run_id):
+        found.setdefault(line.topic_id, []).append(line.doc_id)
+    return found
+
+
+def compare_runs(
+    release: OpenRelease,
+    sampled: SampledRelease,
+    about: Mapping[str, Any],
+    measures: Sequence[ScaledMeasure],
+    runs: Mapping[str, Mapping[str, Sequence[str]]],
+    against: Sequence[str],
+    options: DifferenceOptions,
+) -> list[PairComparison]:
+    """Return every run against every other one that is named, in every measure; `runs` has the rankings of all."""
+    placed = {name: NamedRun(name, PlacedRun.of(sampled.facts, ranking)) for name, ranking in runs.items()}
+    asked = [(placed[a], placed[b]) for a in runs if a not in against for b in against]
+    told = _declaration(release) if not options.family else None
+    if told is not None:
+        declared = Family(told["family"]["name"], tuple(told["family"]["runs"]), told["family"]["baseline"])
+        found = []
+        for measure in measures:
+            made = difference_tests(sampled, about, measure, asked, declared, options.claim)
+            found += [_with_recorded(one, told["comparisons"]) for one in made]
+        return found
+    try:
+        family = family_of(options.family or "all", list(runs))
+    except ValueError as fault:
+        raise CommandError(str(fault)) from fault
+    others = [pair for pair in pairs_of(list(placed.values()), family) if not _has(asked, pair)]
+    return [
+        one
+        for measure in measures
+        for one in difference_tests(sampled, about, measure, [*asked, *others], family, options.claim)[
+            : len(asked)
+        ]
+    ]
+
+
+def _has(pairs: Iterable[tuple[NamedRun, NamedRun]], pair: tuple[NamedRun, NamedRun]) -> bool:
+    return any({one.name for one in pair} == {one.name for one in other} for other in pairs)
+
+
+def _declaration(release: OpenRelease) -> dict[str, Any] | None:
+    """Return what comparisons.json says; None in a release without a declared family."""
+    if "comparisons.json" not in {entry["path"] for entry in release.manifest["files"]}:
+        return None
+    told: dict[str, Any] = release.value("comparisons.json")
+    return told if told["family"] else None
+
+
+def _with_recorded(one: PairComparison, recorded: Sequence[Mapping[str, Any]]) -> PairComparison:
+    """Return the pair with its adjusted p in the declared family, as the release has it."""
+    own = [row for row in recorded if row["measure"] == one.measure]
+    row = next((row for row in own if {row["run"], row["run_b"]} == {one.run, one.run_b}), None)
+
+    def adjusted_in(test: ClaimTest) -> ClaimTest:
+        return replace(test, p_adjusted=row[test.claim.key]["p_adjusted"] if row else None)
+
+    n = sum(row[one.test.claim.key]["p"] is not None for row in own)
+    return replace(one, test=adjusted_in(one.test), other=adjusted_in(one.other), n_family=n)
+
+
+# -- what is written ---------------------------------------------------------------------------------------------
+
+
+def difference_json(found: Sequence[PairComparison]) -> list[dict[str, Any]]:
+    """Return the comparisons with the numbers of both claims, and the sentence."""
+    return [
+        {
+            "measure": one.measure,
+            "run": one.run,
+            "against": one.run_b,
+            "value": one.value,
+            **_numbers(one.test),
+            "family": one.family,
+            "n_family": one.n_family,
+            "adjustment": one.adjustment,
+            "other": _numbers(one.other),
+            "verdict": sentence(one),
+        }
+        for one in found
+    ]
+
+
+def _numbers(test: ClaimTest) -> dict[str, Any]:
+    return {"claim": test.claim.key, **{name: getattr(test, name) for name in NUMBERS}}
+
+
+def difference_table(found: Sequence[PairComparison], places: int) -> str:
+    """Return a line a comparison, and the sentences below."""
+    rows = [COLUMNS, *(_line(one, places) for one in found)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+    return "\n".join([*lines, "", *map(sentence, found)])
+
+
+def _line(one: PairComparison, places: int) -> tuple[str, ...]:
+    test = one.test
+    known = (
+        "-" if test.low is None or test.high is None else f"{test.low:.{places}f} to {test.high:.{places}f}"
+    )
+    value = "-" if one.value is None else f"{one.value:+.{places}f}"
+    p, adjusted = (
+        "-" if p is None else p_words(p).removeprefix("p ").removeprefix("= ")
+        for p in (test.p, test.p_adjusted)
+    )
+    return one.measure, one.run, one.run_b, value, known, p, adjusted, "yes" if one.higher else "no"

@@ -1,0 +1,112 @@
+"""Families of comparisons: what the first draw was made for, what was declared since, and what a request names."""
+
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import OuterRef, Subquery
+from django.db.models.functions import JSONObject
+
+from analytics.estimation.claims import QUESTION, Family, family_of
+from analytics.models import ComparisonFamily
+from judging.models import Campaign
+from judging.refusal import Refused
+from sampling.models import Draw
+from touchstone.models import User, record
+
+DECLARED = "declared the family of comparisons"
+
+
+class FamilyRefused(Refused):
+    title = "This is no family of comparisons"
+
+
+def family_columns() -> dict[str, Any]:
+    """Return what a query of campaigns may read at once, so that the default family takes no statement of its own."""
+    first = Draw.objects.filter(campaign=OuterRef("pk"), batch=1)
+    rows = ComparisonFamily.objects.filter(campaign=OuterRef("pk")).order_by("-id")
+    row = JSONObject(name="name", runs="runs", baseline="baseline")
+    question = JSONObject(question="question", parameters="parameters", created_at="created_at")
+    return {
+        "first_draw": Subquery(first.values(told=question)[:1]),
+        "newest_family": Subquery(rows.values(told=row)[:1]),
+    }
+
+
+def _first_draw(campaign: Any) -> dict[str, Any] | None:
+    if hasattr(campaign, "first_draw"):
+        known: dict[str, Any] | None = campaign.first_draw
+        return known
+    found: dict[str, Any] | None = (
+        campaign.draws.filter(batch=1).values("question", "parameters", "created_at").first()
+    )
+    return found
+
+
+def question_family(campaign: Campaign) -> Family:
+    """Return the comparisons that the first draw was made for, among the runs of that time.
+
+    Of a pair that pair, of candidates each against the baseline, else every pair: of the runs that are ranked, or that
+    were pooled. A later run joins none.
+    """
+    first = _first_draw(campaign)
+    if first is None:
+        return Family(QUESTION, ())
+    named = tuple(first["parameters"].get("runs") or ())
+    then = campaign.collection.runs.filter(created_at__lte=first["created_at"]).order_by("run_id")
+    pooled = tuple(first["parameters"].get("pooled") or then.values_list("run_id", flat=True))
+    if first["question"] == "baseline" and named:
+        return Family(QUESTION, named, named[0])
+    return Family(QUESTION, named if first["question"] in ("pair", "ranking") and named else pooled)
+
+
+def asked_family(campaign: Campaign, name: str = "", until: datetime | None = None) -> Family:
+    """Return the family of a name, by default the declared one; ValueError says what is wrong with a name.
+
+    A family that was declared (by `until`) keeps the runs that it had. Any other name is read among the runs of now.
+    """
+    if not name and until is None and hasattr(campaign, "newest_family"):
+        told: dict[str, Any] | None = campaign.newest_family
+        return (
+            Family(told["name"], tuple(told["runs"]), told["baseline"]) if told else question_family(campaign)
+        )
+    rows = campaign.comparison_families.order_by("-id")
+    rows = rows if until is None else rows.filter(declared_at__lte=until)
+    row = rows.filter(name=name).first() if name else rows.first()
+    if row is not None:
+        return Family(row.name, tuple(row.runs), row.baseline)
+    if name in ("", QUESTION):
+        return question_family(campaign)
+    return family_of(name, _runs(campaign))
+
+
+@transaction.atomic
+def declare_family(*, campaign: Campaign, user: User | None, name: str) -> ComparisonFamily:
+    """Declare among which comparisons p-values are adjusted from now on, with the runs of now; Refused if wrong."""
+    fault = family_fault(campaign, name)
+    if fault:
+        raise FamilyRefused(fault)
+    family = question_family(campaign) if name == QUESTION else family_of(name, _runs(campaign))
+    made = ComparisonFamily.objects.create(
+        campaign=campaign,
+        name=name,
+        runs=list(family.runs),
+        baseline=family.baseline,
+        declared_by=user,
+    )
+    record(DECLARED, campaign, actor=user, family=name, n_comparisons=len(family.pairs))
+    return made
+
+
+def family_fault(campaign: Campaign, name: str) -> str:
+    """Return why a name cannot be declared a family now; empty where it can."""
+    try:
+        if name != QUESTION:
+            family_of(name, _runs(campaign))
+    except ValueError as fault:
+        return str(fault)
+    return ""
+
+
+def _runs(campaign: Campaign) -> list[str]:
+    return list(campaign.collection.runs.order_by("run_id").values_list("run_id", flat=True))

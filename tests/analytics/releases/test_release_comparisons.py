@@ -1,0 +1,141 @@
+"""The comparisons of a release: its verifier finds every p again, and `evaluate --against` gives the same numbers."""
+
+import json
+
+import pytest
+from django.core.management import CommandError, call_command
+from release_runs import new_run, write_run
+from small_release import change_lines, made_once, unpacked
+
+from analytics.estimation.comparison import holm
+from analytics.releases.verify import verify
+from analytics.releases.verify_claims import holm as holm_again
+from analytics.releases.verify_claims import like_these
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def release(tmp_path):
+    return unpacked(made_once(), tmp_path)
+
+
+def told_by(folder, *arguments, capsys):
+    call_command("evaluate", str(folder), *arguments, "--output", "json")
+    return json.loads(capsys.readouterr().out)
+
+
+def test_every_pair_of_the_family_has_both_claims_and_the_verifier_finds_each_p_again(release):
+    told = json.loads((release / "comparisons.json").read_text())
+    estimates = json.loads((release / "estimates.json").read_text())
+    assert estimates["claims"] == ["topics-like-these", "these-topics"]
+    assert told["family"]["name"] == "question"
+    assert told["adjustment"] == "holm"
+    rows = [row for row in told["comparisons"] if row["measure"] == "DCG@10"]
+    assert len(rows) == 3
+    for claim in ("topics-like-these", "these-topics"):
+        p = [row[claim]["p"] for row in rows]
+        assert [row[claim]["p_adjusted"] for row in rows] == pytest.approx(holm(p).tolist(), rel=1e-12)
+    report = verify(release)
+    assert report.different == []
+    assert report.same["comparisons"] >= 4 * len(told["comparisons"])
+
+
+def test_one_changed_adjusted_p_is_found(release):
+    def change(told):
+        told["comparisons"][0]["topics-like-these"]["p_adjusted"] *= 1 + 1e-6
+
+    change_lines(release, "comparisons.json", change)
+    [words] = verify(release).different
+    assert words.startswith("comparisons.json ")
+    assert "topics-like-these" in words
+    assert "p_adjusted: recorded" in words
+
+
+def test_a_comparison_that_was_taken_out_is_missed(release):
+    change_lines(release, "comparisons.json", lambda told: told["comparisons"].pop())
+    assert any("comparisons.json pairs" in words for words in verify(release).different)
+
+
+def test_the_verifiers_own_forms():
+    p = [0.01, 0.04, 0.03, 0.5]
+    assert holm_again(p) == pytest.approx(holm(p).tolist(), rel=1e-15)
+    row = {
+        "low": 0.0, "high": 1.0, "standard_error": 0.25, "degrees_of_freedom": None, "n": 60, "p_value": 0.05,
+        "over_topics": (0.5, 0.01, 30),
+    }  # fmt: skip
+    found = like_these(row, is_older=False)
+    assert (found["topics_standard_error"], found["topics_degrees_of_freedom"]) == (0.25, None)
+    assert (found["topics_low"], found["topics_high"], found["topics_p_value"]) == (0.0, 1.0, 0.05)
+    assert "topics_p_value" not in like_these(row, is_older=True)
+
+
+@pytest.mark.parametrize("claim", ["topics-like-these", "these-topics"])
+def test_a_run_of_the_release_against_another_one_equals_the_release(claim, release, capsys):
+    told = told_by(release, "run0", "DCG@10", "P@10", "--against", "run2", "--claim", claim, capsys=capsys)
+    rows = {
+        row["measure"]: row
+        for row in json.loads((release / "estimates.json").read_text())["estimates"]
+        if (row["method"], row["run"], row["run_b"]) == ("corrected", "run0", "run2")
+    }
+    recorded = json.loads((release / "comparisons.json").read_text())["comparisons"]
+    adjusted = {row["measure"]: row for row in recorded if (row["run"], row["run_b"]) == ("run0", "run2")}
+    assert [one["measure"] for one in told["comparisons"]] == ["DCG@10", "P@10"]
+    for one in told["comparisons"]:
+        row = rows[one["measure"]]
+        sides = {one["claim"]: one, one["other"]["claim"]: one["other"]}
+        assert one["claim"] == claim
+        assert one["value"] == pytest.approx(row["value"], rel=1e-9)
+        for key, prefix in (("these-topics", ""), ("topics-like-these", "topics_")):
+            side = sides[key]
+            assert side["low"] == pytest.approx(row[f"{prefix}low"], rel=1e-9)
+            assert side["high"] == pytest.approx(row[f"{prefix}high"], rel=1e-9)
+            assert side["p"] == pytest.approx(row[f"{prefix}p_value"], rel=1e-9)
+            assert side["degrees_of_freedom"] == pytest.approx(row[f"{prefix}degrees_of_freedom"], rel=1e-9)
+            assert side["p_adjusted"] == adjusted[one["measure"]][key]["p_adjusted"]
+        tested = [row for row in recorded if row["measure"] == one["measure"] and row[claim]["p"] is not None]
+        assert (one["family"], one["n_family"]) == ("question", len(tested))
+        assert ("higher" in one["verdict"]) == one["significant"]
+
+
+def test_files_are_compared_in_a_family_of_the_runs_that_are_named(release, tmp_path, capsys):
+    mine = write_run(tmp_path / "mine.run", new_run())
+    told = told_by(
+        release,
+        str(mine),
+        "DCG@10",
+        "--against",
+        "run1",
+        "--against",
+        "run2",
+        "--family",
+        "all",
+        capsys=capsys,
+    )
+    found = told["comparisons"]
+    assert [one["against"] for one in found] == ["run1", "run2"]
+    assert {one["n_family"] for one in found} == {3}
+    assert all(one["p"] <= one["p_adjusted"] <= 1 for one in found)
+    # in the declared family a run of one's own is not adjusted
+    alone = told_by(release, str(mine), "DCG@10", "--against", "run1", capsys=capsys)["comparisons"][0]
+    assert (alone["p_adjusted"], alone["significant"]) == (None, False)
+    assert "is not among the declared comparisons" in alone["verdict"]
+    call_command("evaluate", str(release), str(mine), "DCG@10", "--against", "run1")
+    text = capsys.readouterr().out
+    assert text.splitlines()[0].split()[:3] == ["measure", "run", "against"]
+    assert alone["verdict"] in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["run0", "DCG@10", "--against", "run0"], "a run against itself is no comparison"),
+        (["DCG@10", "P@10", "--against", "run0"], "name at least one run"),
+        (["run0", "DCG@10", "--against", "run1", "--family", "runs:run0,nobody"], "names the run nobody"),
+        (["run0", "DCG@10", "--against", "run1", "--family", "best"], "family must be"),
+        (["run0", "DCG@10", "--against", "nobody"], "nobody"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_by_name(arguments, words, release):
+    with pytest.raises(CommandError, match=words):
+        call_command("evaluate", str(release), *arguments)
