@@ -22,7 +22,8 @@ from analytics.estimation.topics import (
 )
 from analytics.estimation.wording import ClaimTest, PairComparison
 from analytics.releases.audit import audit_corrected
-from analytics.releases.evaluating import predictions, ratio_audited
+from analytics.releases.evaluating import ratio_audited
+from analytics.releases.predictions import predictions
 from analytics.releases.sampled import PlacedRun, SampledRelease
 from analytics.releases.verify_facts import Floats
 from sampling.measures.families import largest_value, rank_weights

@@ -6,7 +6,7 @@ returns, within the cutoff, only what could have been drawn; else there are boun
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,10 @@ from analytics.estimation.estimate import Estimate, Estimates, Refusal, in_colum
 from analytics.estimation.estimators import difference_estimator, hajek_ratio
 from analytics.estimation.fixed_size import fixed_size
 from analytics.estimation.gold_prediction import GoldPrediction
-from analytics.estimation.graded_labels import mean_on_stairs, stair_gains, stairs
+from analytics.estimation.graded_labels import mean_on_stairs, stairs
 from analytics.estimation.importance import distinct_items
 from analytics.estimation.labels import JUDGE_BIAS
 from analytics.estimation.one_step import stair_phases
-from analytics.estimation.outside import OutsideGain, Standing
 from analytics.estimation.pseudolabels import PseudoLabels, corrected_pseudo_labels, pseudo_labels
 from analytics.estimation.ratios import (
     RatioAnswer,
@@ -33,9 +32,18 @@ from analytics.estimation.ratios import (
 from analytics.estimation.samples import Frame
 from analytics.estimation.topics import never_narrower, over_topics
 from analytics.releases.audit import audit_corrected, audit_of, labels_of, topic_parts
-from analytics.releases.evaluation import Evaluation, Result, UnjudgedPart, ValueAlone
+from analytics.releases.evaluation import (
+    Evaluation,
+    Result,
+    UnjudgedPart,
+    ValueAlone,
+    bounds_of,
+    not_in_frame,
+    with_outside,
+)
+from analytics.releases.predictions import Predictions, predictions
 from analytics.releases.sampled import PlacedRun, Ranking, SampledRelease
-from analytics.releases.verify_facts import Facts, Floats, GoldColumns, Ints
+from analytics.releases.verify_facts import Floats, Ints
 from judging.rankings import HashedRun
 from sampling.measures.families import Measure, largest_value, rank_weights
 from sampling.measures.kinds import Complete, Kind, Linear, Ratio
@@ -104,40 +112,6 @@ def _evaluate(
     return estimated(plain, sampled, measure, placed, predictions(sampled.facts, about, measure))
 
 
-@dataclass(frozen=True, eq=False)
-class Predictions:
-    """The gains that a release expects of its pairs, before judging; and, after an audit, the gold gains."""
-
-    gain: Floats  # [frame]
-    gold: GoldColumns | None
-    stairs: tuple[GoldColumns, ...] = ()  # of every stair of these gains; none where one is missing
-
-
-def predictions(facts: Facts, about: Mapping[str, Any], measure: ScaledMeasure) -> Predictions:
-    """Return what the release expects, if it has predictions for these gains; else zeros."""
-    stairs = _stairs(facts, about, measure.gains)
-    for one in about.values():
-        name = one.get("prediction")
-        if one["gains"] == measure.gains.tolist() and name in facts.predictions:
-            gold = facts.gold.get(name.removeprefix("prediction_"))
-            return Predictions(facts.predictions[name], gold, stairs)
-    return Predictions(np.zeros(facts.topic.size), None, stairs)
-
-
-def _stairs(facts: Facts, about: Mapping[str, Any], gains: Floats) -> tuple[GoldColumns, ...]:
-    """Return the predictions of gold on every stair of these gains; none where the release lacks one."""
-    if not gains.any():
-        return ()
-    named: dict[tuple[float, ...], str] = {}
-    for one in about.values():
-        known = np.array(one["gains"])
-        named |= {tuple(known.tolist()): one.get("prediction", "")}
-        if one.get("stairs"):
-            named |= dict(zip(map(tuple, stair_gains(known).tolist()), one["stairs"], strict=True))
-    wanted = [named.get(tuple(row), "").removeprefix("prediction_") for row in stair_gains(gains).tolist()]
-    return tuple(facts.gold[name] for name in wanted) if all(name in facts.gold for name in wanted) else ()
-
-
 # -- sums --------------------------------------------------------------------------------------------------------
 
 
@@ -160,10 +134,10 @@ def _linear(
     most = beyond * float(measure.gains.max())
     if beyond > 0:
         best = audited if isinstance(audited, Estimate) else estimate
-        part = _bounds(best, beyond / whole, most, plain.largest)
+        part = bounds_of(best, beyond / whole, most, plain.largest)
         plain = replace(plain, outside=part)
-        refusal = _not_in_frame(part, parsed.name)
-        estimate, audited = (_with_outside(one, most, refusal) for one in (estimate, audited))
+        refusal = not_in_frame(part, parsed.name)
+        estimate, audited = (with_outside(one, most, refusal) for one in (estimate, audited))
     if not whole and not sampled.is_foreign:
         nothing = "the run returns nothing for the topics of the release: its value is 0"
         return _all_refused(plain, Refusal(nothing))
@@ -195,41 +169,6 @@ def _all_refused(plain: Evaluation, refusal: Refusal) -> Evaluation:
         corrected=refusal,
         estimate_over_topics=refusal,
         corrected_over_topics=refusal,
-    )
-
-
-def _with_outside(inside: Result, most: float, refusal: Refusal) -> Result:
-    """Return the estimate with room for what could not be judged, or the refusal where that is too much.
-
-    The rule of the product: beyond half the interval there is no number (`analytics.estimation.outside`).
-    """
-    if isinstance(inside, Refusal):
-        return inside
-    bound = OutsideGain(np.zeros(1), np.array([most]))
-    (standing,) = bound.standings([inside.high - inside.value])
-    if standing == Standing.NOT_YET:
-        return refusal
-    words = "" if standing == Standing.YES else f"documents that could not be judged may add up to {most:.3g}"
-    return replace(inside, high=inside.high + most, warning="; ".join(filter(None, [inside.warning, words])))
-
-
-def _bounds(of_inside: Result, share: float, most: float, largest: float | None) -> UnjudgedPart:
-    """Return the limits that hold whatever the part outside is worth: at least 0, at most `most`."""
-    if isinstance(of_inside, Refusal) or largest is None:
-        return UnjudgedPart(share, None, None)
-    low, high = np.clip([of_inside.low, of_inside.high + most], 0.0, largest).tolist()
-    return UnjudgedPart(share, low, high)
-
-
-def _not_in_frame(outside: UnjudgedPart, measure: str) -> Refusal:
-    words = (
-        f"{outside.share:.1%} of the run's weight in {measure} lies on documents that could not be judged: the value "
-        "would be wrong by an unknown amount"
-    )
-    if outside.low is None or outside.high is None:
-        return Refusal(words)
-    return Refusal(
-        f"{words}. It lies between {outside.low:.4f} (none of them relevant) and {outside.high:.4f} (all)"
     )
 
 

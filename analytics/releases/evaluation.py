@@ -3,7 +3,10 @@
 from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
+import numpy as np
+
 from analytics.estimation.estimate import Estimate, Refusal
+from analytics.estimation.outside import OutsideGain, Standing
 
 
 @dataclass(frozen=True)
@@ -104,3 +107,38 @@ def _as_json(result: Result | ValueAlone) -> dict[str, Any]:
     if isinstance(result, Refusal):
         return {"refusal": result.reason, "needed": result.needed}
     return {**asdict(result), "components": dict(result.components)}
+
+
+def with_outside(inside: Result, most: float, refusal: Refusal) -> Result:
+    """Return the estimate with room for what could not be judged, or the refusal where that is too much.
+
+    The rule of the product: beyond half the interval there is no number (`analytics.estimation.outside`).
+    """
+    if isinstance(inside, Refusal):
+        return inside
+    bound = OutsideGain(np.zeros(1), np.array([most]))
+    (standing,) = bound.standings([inside.high - inside.value])
+    if standing == Standing.NOT_YET:
+        return refusal
+    words = "" if standing == Standing.YES else f"documents that could not be judged may add up to {most:.3g}"
+    return replace(inside, high=inside.high + most, warning="; ".join(filter(None, [inside.warning, words])))
+
+
+def bounds_of(of_inside: Result, share: float, most: float, largest: float | None) -> UnjudgedPart:
+    """Return the limits that hold whatever the part outside is worth: at least 0, at most `most`."""
+    if isinstance(of_inside, Refusal) or largest is None:
+        return UnjudgedPart(share, None, None)
+    low, high = np.clip([of_inside.low, of_inside.high + most], 0.0, largest).tolist()
+    return UnjudgedPart(share, low, high)
+
+
+def not_in_frame(outside: UnjudgedPart, measure: str) -> Refusal:
+    words = (
+        f"{outside.share:.1%} of the run's weight in {measure} lies on documents that could not be judged: the value "
+        "would be wrong by an unknown amount"
+    )
+    if outside.low is None or outside.high is None:
+        return Refusal(words)
+    return Refusal(
+        f"{words}. It lies between {outside.low:.4f} (none of them relevant) and {outside.high:.4f} (all)"
+    )
