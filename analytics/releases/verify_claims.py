@@ -57,7 +57,9 @@ def like_these(row: Row, *, is_older: bool) -> Row:
     half = max(half, judging)
     sides |= {"topics_low": value - half, "topics_high": value + half}
     if "p_value" in row:
-        sides["topics_p_value"] = max(2 * t_tail(df, abs(nearest_zero(row)) / error), row["p_value"])
+        sides["topics_p_value"] = max(
+            2 * t_tail(df, abs(nearest_zero(row | {"value": value})) / error), row["p_value"]
+        )
     return row | sides
 
 

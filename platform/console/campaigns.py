@@ -2,6 +2,9 @@
 
 import uuid
 
+from django.db.models import TextField, Value
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Coalesce
 from django.shortcuts import get_object_or_404
 
 from judging.models import Campaign
@@ -12,6 +15,16 @@ def campaign_of(campaign_id: uuid.UUID) -> Campaign:
 
 
 def drawn_campaign(campaign_id: uuid.UUID) -> Campaign:
-    """Return a campaign that was drawn; of any other there are no numbers, and nothing to find here."""
+    """Return a campaign that was drawn; of any other there are no numbers, and nothing to find here.
+
+    It knows its `topic_selection`, so that nothing more is asked for the usual claim.
+    """
     drawn = Campaign.objects.select_related("collection", "scale").filter(draws__batch=1)
-    return get_object_or_404(drawn, pk=campaign_id)
+    return get_object_or_404(drawn.annotate(topic_selection=first_topic_selection()), pk=campaign_id)
+
+
+def first_topic_selection() -> Coalesce:
+    """Return how topics were chosen, where campaigns are filtered by their first batch; empty in older draws."""
+    return Coalesce(
+        KeyTextTransform("topic_selection", "draws__parameters"), Value(""), output_field=TextField()
+    )

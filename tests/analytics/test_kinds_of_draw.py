@@ -74,12 +74,17 @@ def test_a_draw_with_replacement_gives_the_papers_mean_over_draws(tmp_path):
     assert "judged once" in row.warning
 
 
-def test_a_run_that_a_pure_pair_design_leaves_out_is_refused_for_want_of_support(tmp_path):
+def test_what_a_pure_pair_design_leaves_out_of_a_run_is_room_in_its_interval(tmp_path):
     campaign = undrawn(tmp_path)
     judged(campaign, PAPER)
     row = row_of(campaign, "importance", "run2")
-    assert row.value is None
-    assert "this design can never draw" in row.refusal
+    frame = load_frame(newest_draw(campaign))
+    left_out = frame["inclusion_probability"].to_numpy() == 0
+    weight = weights_in(frame, "run2")[left_out].sum() * GAINS.max()
+    assert weight > 0
+    assert (row.outside_low, row.outside_high) == (0.0, pytest.approx(weight))
+    assert row.unbounded_high - row.value == pytest.approx(row.value - row.unbounded_low + weight)
+    assert "returns documents that could not be drawn" in row.warning
 
 
 def test_with_replacement_the_naive_number_counts_every_judgment_once(tmp_path):

@@ -17,6 +17,7 @@ from analytics.models import Computation, before_cutting
 from analytics.services.comparisons import Comparisons
 from analytics.services.families import asked_family, family_columns
 from analytics.services.recomputation import declared_gold, latest_computation, measures_of
+from console.campaigns import first_topic_selection
 from console.claims import choice_of, comparisons_of
 from judging.models import Campaign
 from sampling.measures.registry import usual_spelling
@@ -95,6 +96,7 @@ def results_request(request: HttpRequest, campaign_id: uuid.UUID) -> ResultsRequ
     length = Func(F("parameters__topics"), function="jsonb_array_length", output_field=IntegerField())
     known = {
         "selection": F("draws__selection"),
+        "topic_selection": first_topic_selection(),
         "n_drawn_topics": Subquery(newest_topics.values(n=length)[:1]),
     }
     row: Any = get_object_or_404(rows.annotate(**known, **family_columns()), pk=campaign_id)
