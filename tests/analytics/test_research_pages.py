@@ -389,11 +389,11 @@ def test_a_pair_without_an_estimate_is_taken_as_independent_and_the_page_says_so
             computation=computation, run=run, measure="DCG@10", method="corrected", n=60, value=value,
             low=value - 0.0196, high=value + 0.0196, standard_error=0.01,
         )  # fmt: skip
-    said = page("ranking", made).context["ranking"]
+    said = page("ranking", made, claim="these-topics").context["ranking"]
     assert said.n_unknown == 1
     # the difference is two of its standard errors, sqrt(2) x 0.01
     assert said.runs[0].probabilities[0] == pytest.approx(0.97725, abs=0.01)
-    assert "assumed to be independent" in text_of(page("ranking", made))
+    assert "assumed to be independent" in text_of(page("ranking", made, claim="these-topics"))
 
 
 def test_runs_without_any_number_stand_last_in_every_order(tmp_path):

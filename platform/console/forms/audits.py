@@ -10,7 +10,7 @@ from judging import label_aggregation
 from judging.models import Campaign
 from sampling import strategies
 from sampling.design_fields import LONGEST_MEASURE
-from sampling.design_options import TOPIC_SELECTIONS
+from sampling.design_options import TOPIC_SELECTIONS, WHOLE_TOPICS
 from sampling.frames import newest_draw
 from sampling.models import AuditSchedule, AuditTier, GoldFit
 from sampling.questions import parse_designed
@@ -19,7 +19,6 @@ from sampling.serializers.audits import FEWEST_LOOKS, MOST_LOOKS
 from sampling.services.audit_schedules import NO_LOOKS_OF_TOPICS, has_fixed_looks
 from sampling.services.auditable import AuditRefused, audit_measure
 from sampling.services.learned_audits import fixed_gold_fit
-from sampling.services.topic_audits import draws_of_topics
 
 MOST = 2_000_000_000
 UNITS = [(1, "seconds"), (60, "minutes"), (3600, "hours"), (86400, "days")]
@@ -63,10 +62,10 @@ def _strategies() -> Choices:
 
 def _of_draw(campaign: Campaign) -> tuple[strategies.Strategy, ...]:
     """Return the strategies that fit the campaign's draw; all before it."""
-    if not campaign.draws.exists():
+    chosen = set(campaign.draws.values_list("parameters__topic_selection", flat=True))
+    if not chosen:
         return strategies.STRATEGIES
-    has_topics = draws_of_topics().filter(campaign=campaign).exists()
-    return strategies.strategies_for(has_whole_topics=has_topics)
+    return strategies.strategies_for(has_whole_topics=WHOLE_TOPICS in chosen)
 
 
 class Radios(forms.ChoiceField):
@@ -117,6 +116,7 @@ class AuditPlanForm(forms.Form):
         self.campaign, self.schedule = campaign, schedule
         is_new, fitting = schedule.pk is None, {one.key: one for one in _of_draw(campaign)}
         strategy = best if is_new and best else schedule.strategy
+        fixed = fixed_gold_fit(campaign)
         unit = next(size for size, _ in reversed(UNITS) if schedule.every_seconds % size == 0)
         super().__init__(
             data,
@@ -126,7 +126,7 @@ class AuditPlanForm(forms.Form):
                 "every_unit": unit,
                 "crontab": schedule.crontab,
                 "strategy": strategy if strategy in fitting else next(iter(fitting)),
-                "gold_fit": fixed_gold_fit(campaign) or schedule.gold_fit,
+                "gold_fit": fixed or schedule.gold_fit,
                 "measure": schedule.measure,
                 "tier": schedule.tier,
                 "size_in": ITEMS,
@@ -139,7 +139,7 @@ class AuditPlanForm(forms.Form):
         shown = {key: (one.label, one.help) for key, one in fitting.items()}
         self.fields["strategy"].choices = _choices(shown)  # type: ignore[attr-defined]  # it is Radios
         self.fields["n_looks"].disabled = has_fixed_looks(campaign)
-        self.fields["gold_fit"].disabled = fixed_gold_fit(campaign) is not None
+        self.fields["gold_fit"].disabled = fixed is not None
 
     def clean_measure(self) -> str:
         name = str(self.cleaned_data["measure"])
