@@ -200,8 +200,7 @@ def _notes(estimate: Estimate, test: ClaimTest) -> tuple[str, ...]:
     few = ""
     if estimate.n_positive is not None and estimate.standard_error:
         few = few_positive_warning(estimate.n_positive)
-    # How many more gold labels would do is told of the claim that they decide.
-    told = (
-        estimate.warning if not test.significant and test.claim is THESE else assumption_in(estimate.warning)
-    )
+    # How many more gold labels would do is told where they decide: of these topics, or where judging is the limit.
+    is_about_gold = test.claim is THESE or test.t is None
+    told = estimate.warning if is_about_gold and not test.significant else assumption_in(estimate.warning)
     return tuple(filter(None, (told, few if few not in told else "", test.warning)))

@@ -47,7 +47,8 @@ def question_family(campaign: Campaign) -> Family:
     """Return the comparisons that the first draw was made for, among the runs of that time.
 
     Of a pair that pair, of candidates each against the baseline, else every pair: of the runs that are ranked, or that
-    were pooled. A later run joins none.
+    were pooled. A later run joins none; but where no run was there to be asked about, as with imported judgments, they
+    are all that the question can be about.
     """
     first = _first_draw(campaign)
     if first is None:
@@ -57,7 +58,8 @@ def question_family(campaign: Campaign) -> Family:
     pooled = tuple(first["parameters"].get("pooled") or then.values_list("run_id", flat=True))
     if first["question"] == "baseline" and named:
         return Family(QUESTION, named, named[0])
-    return Family(QUESTION, named if first["question"] in ("pair", "ranking") and named else pooled)
+    asked = named if first["question"] in ("pair", "ranking") and named else pooled
+    return Family(QUESTION, asked or tuple(_runs(campaign)))
 
 
 def asked_family(campaign: Campaign, name: str = "", until: datetime | None = None) -> Family:

@@ -255,8 +255,8 @@ def test_an_uploaded_run_has_its_number_at_once_and_a_sentence_about_it(client, 
     assert "Imported and estimated" in text
     [value] = [e for e in shown.context["values"] if e.method == "corrected"]
     assert f"{value.value:.3f}" in text
-    assert "mine" in shown.context["said"].verdict
-    assert "run1" in shown.context["said"].verdict
+    assert "mine" in shown.context["verdict"]
+    assert "run1" in shown.context["verdict"]
     assert "Estimated when it was uploaded" in text
     assert "Request the missing judgments" in text
     assert "mine.run" in text  # in the list of uploads

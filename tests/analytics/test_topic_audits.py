@@ -188,7 +188,7 @@ def test_the_command_audits_whole_topics_and_the_sample_can_be_drawn_again(tmp_p
     judge(campaign, grade=too_low)
     words = ["--items", "110", "--strategy", "whole-topics", "--seed", "11"]
     call_command("audit", str(campaign.pk), *words)
-    assert "strategy whole-topics, 110.0 expected" in capsys.readouterr().out
+    assert "strategy whole-topics for nDCG@4, 110.0 expected" in capsys.readouterr().out
     lines = list(csv.DictReader(io.StringIO("".join(sample_lines(campaign.audits.get())))))
     assert len(lines) == 240
     for line in lines:
