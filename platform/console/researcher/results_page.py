@@ -14,6 +14,7 @@ from django.shortcuts import get_object_or_404
 from analytics.methods import ranked_methods
 from analytics.models import Computation, before_cutting
 from analytics.services.recomputation import declared_gold, latest_computation, measures_of
+from analytics.tables import TABLE_FORMATS
 from judging.models import Campaign
 from sampling.measures.registry import usual_spelling
 from sampling.models import Audit
@@ -48,6 +49,7 @@ class ResultsRequest:
             "measure": self.measure,
             "measures": self.measures,
             "tab": tab,
+            "table_formats": TABLE_FORMATS,
         }
 
 
