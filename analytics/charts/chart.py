@@ -25,7 +25,7 @@ from analytics.charts.theme import (
     Theme,
     config,
     printable,
-    wrapped,
+    wrap_lines,
 )
 from judging.spreadsheets import spreadsheet_text
 
@@ -62,14 +62,14 @@ class Chart:
 
         "auto" follows the page's theme through its CSS custom properties; "light" and "dark" are that theme's colours.
         """
-        drawn = self._drawn(WIDTH, has_title=True)
+        drawn = self._drawing(WIDTH, has_title=True)
         return drawn if theme == "auto" else _apply_theme(drawn, theme)
 
     def standalone_svg(self, theme: Theme = "light", width: int = WIDTH, *, has_title: bool = True) -> str:
         """Return the SVG as a file, so many units wide, with a background and the colours of one theme."""
         palette = DARK if theme == "dark" else LIGHT
         size = r'viewBox="0 0 \1 \2" width="\1" height="\2"'
-        plain = _apply_theme(self._drawn(width, has_title=has_title), theme)
+        plain = _apply_theme(self._drawing(width, has_title=has_title), theme)
         plain = re.sub(r'viewBox="0 0 ([\d.]+) ([\d.]+)" width="100%"', size, plain, count=1)
         ground = f'</desc><rect width="100%" height="100%" fill="{palette["surface"]}"/>'
         return plain.replace("</desc>", ground, 1)
@@ -113,14 +113,14 @@ class Chart:
         )
         return hashlib.sha256(content.encode("utf-8", "backslashreplace")).hexdigest()
 
-    def _drawn(self, width: int, *, has_title: bool) -> str:
+    def _drawing(self, width: int, *, has_title: bool) -> str:
         return _KEPT.get(f"{self._key} {width} {has_title}", lambda: self._draw(width, has_title=has_title))
 
     def _draw(self, width: int, *, has_title: bool) -> str:
         import vl_convert  # 60 ms of import, and a second for its first picture: only for who looks at one
 
         spec = {**(self.spec if width >= WIDTH else _with_narrow_legends(self.spec)), "width": width}
-        lines = wrapped(self.title, (width - 8) / TITLE_LETTER) if has_title else []
+        lines = wrap_lines(self.title, (width - 8) / TITLE_LETTER) if has_title else []
         spec["title"] = {**spec["title"], "text": lines or ""}
         named = add_name(vl_convert.vegalite_to_svg(spec), self.title, self.description)
         return add_notes(named, self.notes)
@@ -182,7 +182,7 @@ def frame_spec(title: str) -> Spec:
 
 
 def add_notes(drawn: str, notes: Sequence[str]) -> str:
-    """Return the SVG with its footnotes below it, wrapped to its width; the picture grows by their height."""
+    """Return the SVG with its footnotes below it, wrap_lines to its width; the picture grows by their height."""
     box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', drawn)
     if not notes or box is None:
         return drawn
@@ -190,7 +190,7 @@ def add_notes(drawn: str, notes: Sequence[str]) -> str:
     lines = [
         line
         for place, note in enumerate(notes, start=1)
-        for line in wrapped(f"[{place}] {note}", (width - 8) / NOTE_LETTER)
+        for line in wrap_lines(f"[{place}] {note}", (width - 8) / NOTE_LETTER)
     ]
     texts = "".join(
         f'<text x="4" y="{height + NOTE_LINE * (place + 1):g}" font-family="sans-serif" font-size="11px"'

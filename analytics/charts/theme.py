@@ -91,10 +91,10 @@ def _letter_width(letter: str) -> float:
     return 1.2 if letter.isupper() else 1.0
 
 
-def wrapped(text: str, letters: float) -> list[str]:
+def wrap_lines(text: str, letters: float) -> list[str]:
     """Return the text in lines that are at most so many letters wide; a longer word is broken, nothing is left out.
 
-    >>> wrapped("no audit is complete yet", 9), wrapped("abcdefgh", 3)
+    >>> wrap_lines("no audit is complete yet", 9), wrap_lines("abcdefgh", 3)
     (['no audit', 'is', 'complete', 'yet'], ['abc', 'def', 'gh'])
     """
     lines: list[str] = []

@@ -55,7 +55,7 @@ def _pairs(asked: TableRequest) -> Table | None:
     names = [run.run for run in _run_numbers(asked.computation, asked.measure)]
     pairs, terms = _differences(asked.computation, asked.measure, names)
     if asked.against:
-        turned = (pair if pair.against == asked.against else _turned(pair) for pair in pairs)
+        turned = (pair if pair.against == asked.against else _reverse_pair(pair) for pair in pairs)
         pairs = [pair for pair in turned if pair.against == asked.against]
     return pairs_table(pairs, terms) if pairs else None
 
@@ -109,7 +109,7 @@ def _differences(computation: Computation, measure: str, names: list[str]) -> tu
     columns = "pk", "run__run_id", "run_b__run_id", "value", "low", "high", "p_value", "refusal"
     found: Iterable[tuple[Any, ...]] = stored.values_list(*columns)
     pairs = [_difference(row, adjusted) for row in found if row[1] in place and row[2] in place]
-    turned = [pair if place[pair.run] < place[pair.against] else _turned(pair) for pair in pairs]
+    turned = [pair if place[pair.run] < place[pair.against] else _reverse_pair(pair) for pair in pairs]
     turned.sort(key=lambda pair: (place[pair.run], place[pair.against]))
     return turned, _terms(measure, adjusted)
 
@@ -121,7 +121,7 @@ def _difference(row: tuple[Any, ...], adjusted: AdjustedPValues) -> Difference:
     return Difference(run, against, value, low, high, p, p_adjusted, is_significant, refusal)
 
 
-def _turned(pair: Difference) -> Difference:
+def _reverse_pair(pair: Difference) -> Difference:
     value, low, high = (None if end is None else 0 - end for end in (pair.value, pair.high, pair.low))
     return Difference(
         pair.against, pair.run, value, low, high, pair.p, pair.p_adjusted, pair.is_significant, pair.refusal

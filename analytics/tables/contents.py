@@ -77,7 +77,7 @@ def runs_table(
 
     ValueError: marks against a baseline that is no run of the table.
     """
-    marked = _Marked([run.run for run in runs], differences, marks, baseline)
+    marked = _MarkedRuns([run.run for run in runs], differences, marks, baseline)
     rows = [(*marked.names(one.run), *marked.numbers(one)) for one in runs]
     columns = (*marked.columns, Column(terms.measure, ("value", "marks")), INTERVAL)
     said = (f"{terms.measure} of every run, {terms.estimate}, with 95 % confidence intervals {terms.claim}",)
@@ -95,7 +95,7 @@ def ranking_table(
 
     ValueError: marks against a baseline that is no run of the table.
     """
-    marked = _Marked([one.number.run for one in ranks], differences, marks, baseline)
+    marked = _MarkedRuns([one.number.run for one in ranks], differences, marks, baseline)
     rows = [
         (
             *marked.names(one.number.run),
@@ -147,7 +147,7 @@ def pairs_table(differences: Sequence[Difference], terms: Terms) -> Table:
     return Table(_key("pairs", terms), _sentences(said), columns, tuple(rows), tuple(notes.texts))
 
 
-class _Marked:
+class _MarkedRuns:
     """The runs of a table with their letters, marks and reasons."""
 
     def __init__(

@@ -45,7 +45,7 @@ def _daggers(run: str, wins: Wins, letters: Mapping[str, str], baseline: str) ->
     return (LOWER,) if run in wins.get(baseline, ()) else ()
 
 
-def _beaten(run: str, wins: Wins, letters: Mapping[str, str], baseline: str) -> tuple[str, ...]:
+def _letters_beaten(run: str, wins: Wins, letters: Mapping[str, str], baseline: str) -> tuple[str, ...]:
     return tuple(letter for other, letter in letters.items() if other in wins.get(run, ()))
 
 
@@ -64,7 +64,7 @@ LETTERS = Marks(
     "letters",
     "Letters",
     "The letters of the runs that a run beats significantly",
-    _beaten,
+    _letters_beaten,
     lambda baseline: "A letter above a value names a run than which it is significantly higher",
     has_letters=True,
 )
