@@ -101,6 +101,7 @@ AUDIENCE: dict[str, set[str]] = {
             "console:api-confusions",
             "console:api-plots",
             "console:api-plot",
+            "console:api-table",
             "console:api-run-uploads",
             "console:api-run-estimate",
             "console:api-releases",

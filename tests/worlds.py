@@ -188,6 +188,7 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
         "what": "agreement",
         "step": "documents",
         "plot": "forest",
+        "table": "runs",
         "check_id": checks.get(sequence=1).pk,
         "next_topic": checks.get(sequence=1).topic.topic_id,
         "console:api-campaign-job job_id": drawing.pk,

@@ -7,7 +7,16 @@ from functools import lru_cache
 from typing import Any
 
 from analytics.charts.chart import Chart, altair, chart_of
-from analytics.charts.theme import GOLD, LINE_COLOURS, LINE_DASHES, LINE_STRONG, finites, labels_of, printable
+from analytics.charts.theme import (
+    GOLD,
+    LINE_COLOURS,
+    LINE_DASHES,
+    LINE_STRONG,
+    Notes,
+    finites,
+    labels_of,
+    printable,
+)
 
 WIDEST = 6.0  # a line that begins higher than this many times the first one's start is cut off there
 
@@ -63,7 +72,8 @@ def _curve(
 ) -> Chart:
     alt = altair()
 
-    names = labels_of((name for name, _ in lines), 30)
+    notes = Notes()
+    names = labels_of((name for name, _ in lines), notes)
     ceiling = max(_ceiling(lines), target or 0.0)
     values = [
         {"budget": budget, "width": width, "line": names[name]}
@@ -83,7 +93,7 @@ def _curve(
         scale=alt.Scale(domain=[0.0, ceiling], nice=True),
         axis=alt.Axis(title=printable(y_title), tickCount=5),
     )
-    legend = alt.Legend(orient="bottom", title=None, symbolSize=300, columns=2, labelLimit=210)
+    legend = alt.Legend(orient="bottom", title=None, symbolSize=300, columns=2, labelLimit=0)
 
     def by_line(channel: Any, looks: Sequence[Any]) -> Any:
         scale = alt.Scale(domain=list(names.values()), range=list(looks[: len(names)]))
@@ -106,6 +116,7 @@ def _curve(
         description=description or _description(budgets, lines, x_title, y_title, target),
         columns=(x_title, *(name for name, _ in lines)),
         rows=zip(budgets, *(line for _, line in lines), strict=True),
+        notes=notes,
     )
 
 

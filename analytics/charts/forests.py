@@ -14,21 +14,25 @@ from analytics.charts.theme import (
     INFO,
     INK,
     INK_SOFT,
+    NARROWEST,
     NOT_ESTIMABLE,
     SURFACE,
+    Notes,
     Spec,
     finite,
     finites,
     labels_of,
     name_room,
     printable,
-    shorten,
+    text_width,
 )
 from analytics.methods import REPORTED
 
 LANE = 18  # height of one method of one run
 NARROW_LANE = 14  # the same where there are many
 MANY_LANES = 60
+NAME_ROOM = 190  # units kept free for names, at most
+REASON_LETTER = 6.9  # units of a letter of a reason, in italics
 
 # Fill, stroke and shape, given to the methods in their order. Colour is never the only difference.
 LOOKS = (
@@ -162,15 +166,12 @@ def _forest(
 ) -> Chart:
     alt = altair()
 
-    labels = labels_of(row.label for row in rows)
+    notes = Notes()
+    labels = labels_of((row.label for row in rows), notes)
     looks = method_looks()
     lanes = [method for method in looks if any(row.method == method for row in rows)]
     shown = [_record(row, labels) for row in rows if row.value is not None]
-    refused = [
-        {"label": labels[row.label], "method": row.method, "text": f"{row.method}: {printable(row.refused)}"}
-        for row in rows
-        if row.value is None
-    ]
+    refused = _refusals(rows, labels, notes)
     # A method whose rows are all refused keeps its lane, but has no mark that a legend could explain.
     drawn = [method for method in lanes if any(value["method"] == method for value in shown)]
     n_lanes = len(labels) * len(lanes)
@@ -217,6 +218,7 @@ def _forest(
         or "Each point is a value, its line the 95 % confidence interval; the shape shows the method.",
         columns=FOREST_COLUMNS,
         rows=[(row.label, row.method, row.value, row.low, row.high, row.refused) for row in rows],
+        notes=notes,
     )
 
 
@@ -224,7 +226,8 @@ def _forest(
 def _topics(rows: tuple[ForestRow, ...], title: str, description: str, measure: str) -> Chart:
     alt = altair()
 
-    labels = labels_of((row.label for row in rows), 18)
+    notes = Notes()
+    labels = labels_of((row.label for row in rows), notes, 18)
     shown = [_record(row, labels) for row in rows if row.value is not None]
     for record in shown:
         record["side"] = _side(record)
@@ -267,6 +270,7 @@ def _topics(rows: tuple[ForestRow, ...], title: str, description: str, measure: 
         caption=description or "Each point is a topic's difference, its line the 95 % confidence interval.",
         columns=TOPIC_COLUMNS,
         rows=[(row.label, row.value, row.low, row.high) for row in rows],
+        notes=notes,
     )
 
 
@@ -287,6 +291,21 @@ def _record(row: ForestRow, labels: dict[str, str]) -> Spec:
     }
 
 
+def _refusals(rows: Sequence[ForestRow], labels: dict[str, str], notes: Notes) -> list[Spec]:
+    """Return the reasons of the rows without a number: in their lane where it has room, else in a footnote."""
+    letters = (NARROWEST - 24 - name_room(labels.values(), NAME_ROOM)) / REASON_LETTER
+    shown = []
+    for row in rows:
+        if row.value is None:
+            text = f"{row.method}: {printable(row.refused)}"
+            if text_width(text) > letters:
+                mark = notes.mark(printable(row.refused))
+                text = f"{row.method}: {NOT_ESTIMABLE} {mark}"
+                text = text if text_width(text) <= letters else f"{row.method} {mark}"
+            shown.append({"label": labels[row.label], "method": row.method, "text": text})
+    return shown
+
+
 def _data(values: list[Spec]) -> Any:
     alt = altair()
 
@@ -298,8 +317,8 @@ def _names(labels: list[str]) -> Any:
     alt = altair()
 
     scale = alt.Scale(domain=labels, paddingInner=0.25, paddingOuter=0.15)
-    room = name_room(labels, 190)
-    axis = alt.Axis(title=None, labelLimit=190, labelPadding=6, ticks=False, minExtent=room)
+    room = name_room(labels, NAME_ROOM)
+    axis = alt.Axis(title=None, labelLimit=0, labelPadding=6, ticks=False, minExtent=room)
     return alt.Y("label:N", scale=scale, axis=axis)
 
 
@@ -309,7 +328,7 @@ def _words(values: list[Spec]) -> Any:
 
     return (
         alt.Chart(_data(values))
-        .mark_text(align="left", fontStyle="italic", limit=300, fill=INK_SOFT)
+        .mark_text(align="left", fontStyle="italic", fill=INK_SOFT)
         .encode(x=alt.value(4))
     )
 
@@ -343,7 +362,7 @@ def _description(rows: Sequence[ForestRow], measure: str) -> str:
     """Return the picture in words: the first dozen of its rows, and how many there are."""
     words = []
     for row in rows[:12]:
-        label = shorten(row.label, 40)
+        label = printable(row.label)
         if row.value is None:
             words.append(f"{label}, {row.method}: {row.refused or NOT_ESTIMABLE}")
         elif row.low is None or row.high is None:

@@ -13,6 +13,7 @@ from analytics.charts.theme import (
     LINE_DASHES,
     LINE_STRONG,
     NOT_ESTIMABLE,
+    Notes,
     finites,
     labels_of,
     name_room,
@@ -107,14 +108,15 @@ def _position_lines(
 ) -> Chart:
     alt = altair()
 
-    names = labels_of((name for name, _ in lines), 30)
+    notes = Notes()
+    names = labels_of((name for name, _ in lines), notes)
     values = [
         {"position": at, "value": value, "line": names[name]}
         for name, line in lines
         for at, value in zip(positions, line, strict=True)
     ]
     legend = alt.Legend(
-        orient="bottom", title=None, symbolSize=300, columns=2, columnPadding=36, labelLimit=210
+        orient="bottom", title=None, symbolSize=300, columns=2, columnPadding=36, labelLimit=0
     )
 
     def by_line(channel: Any, looks: Sequence[Any], explained: Any = legend) -> Any:
@@ -141,6 +143,7 @@ def _position_lines(
         description=description or f"{y_title} by position in the topic. {_ends(lines)}",
         columns=("position", *(name for name, _ in lines)),
         rows=zip(positions, *(line for _, line in lines), strict=True),
+        notes=notes,
     )
 
 
@@ -164,7 +167,8 @@ def _quartile_bars(
 ) -> Chart:
     alt = altair()
 
-    names = labels_of(labels[:SHOWN_GROUPS])
+    notes = Notes()
+    names = labels_of(labels[:SHOWN_GROUPS], notes)
     shown = [
         {"group": names[label], "low": row[0], "median": row[1], "high": row[2]}
         for label, row in zip(labels[:SHOWN_GROUPS], rows, strict=False)
@@ -190,6 +194,7 @@ def _quartile_bars(
         caption=caption + _more(len(labels)),
         columns=(group, "lower_quartile", "median", "upper_quartile"),
         rows=[(label, *row) for label, row in zip(labels, rows, strict=True)],
+        notes=notes,
     )
 
 
@@ -204,7 +209,9 @@ def _grade_shares(
 ) -> Chart:
     alt = altair()
 
-    names, levels = labels_of(labels[:SHOWN_GROUPS]), list(labels_of(grades, 18).values())
+    notes = Notes()
+    names = labels_of(labels[:SHOWN_GROUPS], notes)
+    levels = list(labels_of(grades, notes, 18).values())
     shown = [
         {"group": names[label], "grade": level, "place": place, "share": share}
         for label, row in zip(labels[:SHOWN_GROUPS], rows, strict=False)
@@ -220,7 +227,7 @@ def _grade_shares(
         symbolType="square",
         symbolFillColor=GOLD,
         symbolStrokeColor=LINE_STRONG,
-        labelLimit=140,
+        labelLimit=0,
     )
     drawing = (
         alt.Chart(alt.InlineData(values=shown))
@@ -247,15 +254,14 @@ def _grade_shares(
         caption="From left to right the grades from the lowest to the highest." + _more(len(labels)),
         columns=(group, *grades),
         rows=[(label, *row) for label, row in zip(labels, rows, strict=True)],
+        notes=notes,
     )
 
 
 def _group_axis(alt: Any, names: Iterable[str]) -> Any:
     """Return the axis of the groups. It keeps room for their names in a font wider than that of the drawing program."""
     room = name_room(names, LABEL_LIMIT)
-    return alt.Axis(
-        title=None, ticks=False, domain=False, labelLimit=LABEL_LIMIT, labelPadding=6, minExtent=room
-    )
+    return alt.Axis(title=None, ticks=False, domain=False, labelLimit=0, labelPadding=6, minExtent=room)
 
 
 def _medians(labels: tuple[str, ...], rows: tuple[Column, ...]) -> str:

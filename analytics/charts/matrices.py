@@ -10,10 +10,13 @@ from analytics.charts.theme import (
     INFO,
     INK,
     INK_SOFT,
+    LABEL_LENGTH,
+    LETTER,
     LINE,
     LINE_STRONG,
     NOT_ESTIMABLE,
     WIDTH,
+    Notes,
     Spec,
     labels_of,
     name_room,
@@ -21,7 +24,9 @@ from analytics.charts.theme import (
 )
 
 SHOWN_RUNS = 40  # more in one picture and none of its squares could be told
+WIDEST_NAMES = 190  # units kept free for names
 PRINTED_RUNS = 10  # up to here a square has room for its number
+ROOMY_RUNS = 7  # up to here it has room for usual letters
 SURE = 0.05
 # Never darker than this: the same ink then keeps 4.5:1 on every square in both themes.
 STRONGEST = 0.45
@@ -124,7 +129,8 @@ def _differences(
 
     pairs = [(i, j) for i in range(len(run_ids)) for j in range(i)]
     shown = run_ids[:SHOWN_RUNS]
-    labels = list(labels_of(shown, 22).values())
+    notes = Notes()
+    labels = list(labels_of(shown, notes, 22).values())
     largest = max((abs(v) for row in values for v in row if v is not None), default=0.0) or 1.0
     cells = []
     for i, j in pairs:
@@ -144,7 +150,9 @@ def _differences(
             fillOpacity=alt.FillOpacity("size:Q", scale=opacity, legend=None),
             stroke=alt.Stroke("sure:N", scale=frames, legend=None),
         ),
-        base.mark_text(fontSize=11, dy=-6 if is_printed else 0).encode(text="text:N"),
+        base.mark_text(fontSize=11 if len(shown) <= ROOMY_RUNS else 9, dy=-6 if is_printed else 0).encode(
+            text="text:N"
+        ),
         *([base.mark_text(fontSize=10, dy=8).encode(text="arrow:N")] if is_printed else []),
     ]
     step = 34 if is_printed else max(12, min(24, int((WIDTH - 150) / (len(shown) - 1))))
@@ -164,6 +172,7 @@ def _differences(
         caption=description,
         columns=("run", "minus", "difference", "low", "high", "p_adjusted"),
         rows=[(run_ids[i], run_ids[j], values[i][j], low[i][j], high[i][j], p[i][j]) for i, j in pairs],
+        notes=notes,
     )
 
 
@@ -197,7 +206,8 @@ def _ranks(run_ids: tuple[str, ...], table: Square, title: str, description: str
     alt = altair()
 
     shown = run_ids[:SHOWN_RUNS]
-    labels = list(labels_of(shown).values())
+    notes = Notes()
+    labels = list(labels_of(shown, notes).values())
     is_printed = len(shown) <= 2 * PRINTED_RUNS
     cells = [
         {
@@ -239,6 +249,7 @@ def _ranks(run_ids: tuple[str, ...], table: Square, title: str, description: str
         caption=caption,
         columns=("run", "rank", "probability"),
         rows=[(run, j + 1, p) for run, row in zip(run_ids, table, strict=True) for j, p in enumerate(row)],
+        notes=notes,
     )
 
 
@@ -283,7 +294,9 @@ def _confusion(
 ) -> Chart:
     alt = altair()
 
-    names = list(labels_of(labels).values())
+    notes = Notes()
+    widest = min(LABEL_LENGTH, (WIDTH - 130) / len(labels) / LETTER)  # they stand side by side, too
+    names = list(labels_of(labels, notes, widest).values())
     known = [i for i in range(len(labels)) if None not in matrix[i]]
     cells = [
         {
@@ -306,7 +319,7 @@ def _confusion(
         for i in range(len(labels))
         if i not in known
     ]
-    x = _side("given", names, "grade given", 0, "top", limit=(WIDTH - 130) // len(names))
+    x = _side("given", names, "grade given", 0, "top")
     y = _side("true", names, "true grade", 0, "left")
     base = alt.Chart(alt.InlineData(values=cells)).encode(x=x, y=y)
     opacity = alt.Scale(domain=[0, 1], range=[0.03, STRONGEST])
@@ -334,6 +347,7 @@ def _confusion(
             for i in range(len(labels))
             for j in range(len(labels))
         ],
+        notes=notes,
     )
 
 
@@ -356,18 +370,18 @@ def _confusion_said(labels: tuple[str, ...], matrix: Square, low: Square, high: 
     return f"Shares of each true grade: {'; '.join(words)}."
 
 
-def _side(field: str, labels: list[str], title: str | None, angle: int, orient: str, limit: int = 190) -> Any:
-    """Return one side of a table; no label is wider than the limit."""
+def _side(field: str, labels: list[str], title: str | None, angle: int, orient: str) -> Any:
+    """Return one side of a table."""
     alt = altair()
 
     axis = alt.Axis(
         title=title,
         ticks=False,
         domain=False,
-        labelLimit=limit,
+        labelLimit=0,
         labelPadding=6,
         orient=orient,
-        **({"labelAngle": angle} if orient != "left" else {"minExtent": name_room(labels, limit)}),
+        **({"labelAngle": angle} if orient != "left" else {"minExtent": name_room(labels, WIDEST_NAMES)}),
     )
     channel: Any = alt.Y if orient == "left" else alt.X
     return channel(f"{field}:N", scale=alt.Scale(domain=labels, paddingInner=0.06), axis=axis)

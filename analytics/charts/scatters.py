@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from analytics.charts.chart import Chart, altair, chart_of
-from analytics.charts.theme import BRONZE, INFO, INK, INK_SOFT, LINE_STRONG, labels_of, printable
+from analytics.charts.theme import BRONZE, INFO, INK, INK_SOFT, LINE_STRONG, Notes, labels_of, printable
 
 MOST_NAMES = 3  # in one scatter: more would cover each other
 
@@ -95,7 +95,8 @@ def _run_scatter(
     alt = altair()
 
     named = set(_largest_gaps(points))
-    labels = labels_of(point.name for point in points)
+    notes = Notes()
+    labels = labels_of((points[place].name for place in sorted(named)), notes)
     values = [
         {
             "x": point.x,
@@ -133,6 +134,7 @@ def _run_scatter(
         columns=("run", "kind", x_title, y_title),
         rows=[(point.name, kinds[point.is_marked], point.x, point.y) for point in points],
         caption=caption,
+        notes=notes,
     )
 
 

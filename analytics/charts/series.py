@@ -14,6 +14,7 @@ from analytics.charts.theme import (
     LINE_DASHES,
     LINE_SHAPES,
     SURFACE,
+    Notes,
     finite,
     finites,
     labels_of,
@@ -103,7 +104,8 @@ def _throughput(
 ) -> Chart:
     alt = altair()
 
-    names = labels_of((name for name, _ in lines), 24)
+    notes = Notes()
+    names = labels_of((name for name, _ in lines), notes)
     are_hours = isinstance(moments[0], datetime.datetime)
     when = [_utc(moment) for moment in moments]
     values = [
@@ -150,6 +152,7 @@ def _throughput(
         description=description or f"{unit} by tier from {when[0]} to {when[-1]}. {summary}.",
         columns=("when", *(name for name, _ in lines)),
         rows=by_moment,
+        notes=notes,
     )
 
 
@@ -177,7 +180,8 @@ def _dots(
     alt = altair()
 
     shown = names[-MOST_DOTS:]
-    labels, tiers = labels_of(shown, 24), labels_of((name for name, _ in lines), 24)
+    notes = Notes()
+    labels, tiers = labels_of(shown, notes), labels_of((name for name, _ in lines), notes)
     values = [
         {"name": labels[name], "value": number, "tier": tiers[tier]}
         for tier, numbers in lines
@@ -191,7 +195,7 @@ def _dots(
 
     order = [labels[name] for name in reversed(shown)]
     names_room = name_room(order, 190)
-    axis = alt.Axis(title=None, grid=True, ticks=False, labelPadding=6, labelLimit=190, minExtent=names_room)
+    axis = alt.Axis(title=None, grid=True, ticks=False, labelPadding=6, labelLimit=0, minExtent=names_room)
     drawing = (
         alt.Chart(alt.InlineData(values=values))
         .mark_point(size=60, opacity=1, strokeWidth=2)
@@ -213,6 +217,7 @@ def _dots(
         description=description or f"{x_title} of {len(names)}, a mark for each series. {ends}.",
         columns=("name", *(tier for tier, _ in lines)),
         rows=zip(names, *(numbers for _, numbers in lines), strict=True),
+        notes=notes,
     )
 
 

@@ -6,6 +6,7 @@ follows the reader's light or dark theme. A file that leaves the page gets the c
 
 import math
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
@@ -55,7 +56,8 @@ LINE_DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 4), (10, 4))
 LINE_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 
 WIDTH = 480  # user units; at 360 px of screen a 13-unit letter is still 9 px high
-LABEL_LENGTH = 24  # letters of a label that are shown
+NARROWEST = 380  # of a file: below, names and numbers would cover each other
+LABEL_LENGTH = 24  # letters of a label that are shown beside a picture; the others are in its footnote
 LETTER = 7.7  # units of a letter in the widest of the usual fonts; the drawing program's own is narrower
 NOT_ESTIMABLE = "not estimable"
 
@@ -74,44 +76,116 @@ def printable(text: str) -> str:
     return _INVISIBLE.sub("", _FORBIDDEN.sub("\ufffd", one_line))
 
 
-def shorten(text: str, length: int = LABEL_LENGTH) -> str:
-    """Return the text, or its two ends where it is too long: names often differ at the end.
+def text_width(text: str) -> float:
+    """Return the width of a text in letters of usual width; the picture's font is not known before it is drawn.
+
+    >>> text_width("bm25"), text_width("MW"), text_width("日本")
+    (4.7, 3.4, 4.0)
+    """
+    return round(sum(_letter_width(letter) for letter in text), 1)
+
+
+def _letter_width(letter: str) -> float:
+    if letter in "mwMW@%—…" or unicodedata.east_asian_width(letter) in "WF":
+        return 1.7 if letter.isascii() else 2.0
+    return 1.2 if letter.isupper() else 1.0
+
+
+def wrap_lines(text: str, letters: float) -> list[str]:
+    """Return the text in lines that are at most so many letters wide; a longer word is broken, nothing is left out.
+
+    >>> wrap_lines("no audit is complete yet", 9), wrap_lines("abcdefgh", 3)
+    (['no audit', 'is', 'complete', 'yet'], ['abc', 'def', 'gh'])
+    """
+    lines: list[str] = []
+    line = ""
+    for word in printable(text).split():
+        if line and text_width(f"{line} {word}") <= letters:
+            line = f"{line} {word}"
+            continue
+        if line and text_width(word) > letters:
+            line += " "  # broken anyway: it begins beside what stands there
+        elif line:
+            lines.append(line)
+            line = ""
+        for letter in word:
+            if line and text_width(line + letter) > letters:
+                lines.append(line.rstrip())
+                line = ""
+            line += letter
+    return [*lines, line] if line else lines
+
+
+class Notes:
+    """The footnotes of one picture, in the order of their first mark: what has no room stands there in full."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def mark(self, text: str) -> str:
+        """Return the mark of a footnote with this text; equal texts share one.
+
+        >>> notes = Notes()
+        >>> notes.mark("no audit"), notes.mark("no judgment"), notes.mark("no audit"), notes.texts
+        ('[1]', '[2]', '[1]', ['no audit', 'no judgment'])
+        """
+        if text not in self.texts:
+            self.texts.append(text)
+        return f"[{self.texts.index(text) + 1}]"
+
+
+def shorten(text: str, length: float = LABEL_LENGTH) -> str:
+    """Return the text, or its two ends where it is too wide: names often differ at the end.
 
     >>> shorten("a-run-with-a-very-long-name-2026-b", 20)
-    'a-run-with…me-2026-b'
+    'a-run-wi…e-2026-b'
     """
     clean = printable(text)
-    if len(clean) <= length:
+    if text_width(clean) <= length:
         return clean
-    tail = (length - 1) // 2
-    return f"{clean[: length - 1 - tail]}…{clean[-tail:]}"
+    each = (length - 2) / 2  # 2 for the dots
+    head, tail = clean, clean
+    while text_width(head) > each:
+        head = head[:-1]
+    while text_width(tail) > each:
+        tail = tail[1:]
+    return f"{head}…{tail}"
 
 
-def labels_of(names: Iterable[str], length: int = LABEL_LENGTH) -> dict[str, str]:
-    """Return for each different name what a picture shows, no two the same.
+def labels_of(names: Iterable[str], notes: Notes, length: float = LABEL_LENGTH) -> dict[str, str]:
+    """Return for each different name what stands beside the picture, no two the same.
 
-    >>> labels_of(["ab", "a\\u200eb", "ab"])
+    A name that is too wide is shown by its two ends and the mark of a footnote, which has it whole.
+
+    >>> labels_of(["ab", "a\\u200eb", "ab"], Notes())
     {'ab': 'ab', 'a\\u200eb': 'ab (2)'}
+    >>> notes = Notes()
+    >>> labels_of(["a-run-with-a-very-long-name"], notes, 16), notes.texts
+    ({'a-run-with-a-very-long-name': 'a-run…name [1]'}, ['a-run-with-a-very-long-name'])
     """
     shown: dict[str, str] = {}
     taken: set[str] = set()
     for name in dict.fromkeys(names):
-        label, place = shorten(name, length), 1
+        clean = printable(name)
+        label, place = clean, 1
+        if text_width(clean) > length:
+            label = f"{shorten(name, length - 4)} {notes.mark(clean)}"
+        first = label
         while label in taken:
             place += 1
-            label = f"{shorten(name, length)} ({place})"
+            label = f"{first} ({place})"
         taken.add(label)
         shown[name] = label
     return shown
 
 
 def name_room(names: Iterable[str], limit: int) -> int:
-    """Return the width that an axis keeps free for its names, so that a page's wider font does not cut them.
+    """Return the width that an axis keeps free for its names, so that a page's wider font does not run out of it.
 
     >>> name_room(["bm25", "bm25-description"], 190)
-    129
+    135
     """
-    return min(limit, round(LETTER * max(map(len, names), default=0))) + 6
+    return min(limit, round(LETTER * max(map(text_width, names), default=0))) + 6
 
 
 def finite(number: float | None) -> float | None:

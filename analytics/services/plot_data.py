@@ -1,6 +1,6 @@
 """The pictures of a computation, drawn from the rows that pages and the API give: they cannot say another thing."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -16,14 +16,14 @@ from judging.models import Run
 from sampling.measures.registry import parse_measure
 
 
-def run_forest(computation: Computation | None, measure: str) -> Chart | None:
-    """Return every run's value by every method, the best run first."""
-    return forest_of_runs(estimates_of(computation, measure, run_b__isnull=True), measure)
+def run_forest(computation: Computation | None, measure: str, methods: Collection[str] = ()) -> Chart | None:
+    """Return every run's value by every method, or by these, the best run first."""
+    return forest_of_runs(estimates_of(computation, measure, run_b__isnull=True), measure, methods)
 
 
-def forest_of_runs(estimates: list[Estimate], measure: str) -> Chart | None:
+def forest_of_runs(estimates: list[Estimate], measure: str, methods: Collection[str] = ()) -> Chart | None:
     """Return the forest plot of these estimates; None without any."""
-    estimates = _served_estimates(estimates, measure)
+    estimates = _served_estimates(estimates, measure, methods)
     if not estimates:
         return None
     best: dict[int, float] = {}
@@ -45,10 +45,11 @@ def pair_forest(
     run_a: Run,
     run_b: Run,
     estimates: list[Estimate] | None = None,
+    methods: Collection[str] = (),
 ) -> Chart | None:
-    """Return the difference of two runs by every method; `estimates` if they were read already."""
+    """Return the difference of two runs by every method, or by these; `estimates` if they were read already."""
     found = pair_estimates(computation, measure, run_a, run_b) if estimates is None else estimates
-    found = _served_estimates(found, measure)
+    found = _served_estimates(found, measure, methods)
     if not found:
         return None
     title = f"Difference in {measure}"
@@ -57,9 +58,10 @@ def pair_forest(
     return forest([_row(e, label) for e in found], title, words, title, reference=0.0)
 
 
-def _served_estimates(estimates: list[Estimate], measure: str) -> list[Estimate]:
-    """Return the estimates by methods that serve the measure, and by the one to report."""
-    return [e for e in estimates if e.registered_method.is_shown(parse_measure(measure))]
+def _served_estimates(estimates: list[Estimate], measure: str, methods: Collection[str]) -> list[Estimate]:
+    """Return the estimates by methods that serve the measure, and by the one to report; of `methods`, if any."""
+    served = [e for e in estimates if e.registered_method.is_shown(parse_measure(measure))]
+    return [e for e in served if e.method in methods] if methods else served
 
 
 def pair_matrix(computation: Computation | None, measure: str, comparisons: Comparisons) -> Chart | None:

@@ -31,8 +31,9 @@ from chart_samples import (
 
 from analytics import charts
 from analytics.charts import ForestRow
+from analytics.charts.files import Sheet, plot_format
 from analytics.charts.matrices import SHOWN_RUNS
-from analytics.charts.theme import DARK, LIGHT, WIDTH, labels_of, shorten
+from analytics.charts.theme import DARK, LIGHT, WIDTH, Notes, labels_of, shorten, text_width
 
 
 def test_two_pictures_on_one_page_do_not_share_ids():
@@ -52,8 +53,9 @@ def test_a_file_for_download_has_a_size_a_ground_and_the_colours_of_one_theme(th
 
 def test_a_png_is_a_png_and_differs_by_theme():
     picture = curve()
-    assert picture.png("light").startswith(b"\x89PNG\r\n")
-    assert picture.png("light") != picture.png("dark")
+    light, dark = (plot_format("png").write(picture, Sheet(theme)) for theme in ("light", "dark"))
+    assert light.startswith(b"\x89PNG\r\n")
+    assert light != dark
 
 
 def test_a_csv_holds_every_number_unrounded_and_nothing_where_nothing_is_estimable():
@@ -94,12 +96,15 @@ def test_what_is_not_estimable_is_said_in_words():
     assert texts(parse(differences(value=float("nan")))).count("?") == 3
 
 
-def test_long_names_are_cut_in_the_middle_and_names_that_look_alike_stay_apart():
+def test_long_names_stand_whole_in_footnotes_and_names_that_look_alike_stay_apart():
     names = ["x" * 200 + "a", "x" * 200 + "b", "x" * 100 + "y" * 90 + "b"]
-    labels = labels_of(names)
+    notes = Notes()
+    labels = labels_of(names, notes)
     assert len(set(labels.values())) == 3
-    assert max(map(len, labels.values())) <= 32
-    assert shorten("run-of-monday-2026-11-02", 13) == "run-of…-11-02"
+    assert max(map(text_width, labels.values())) <= 24
+    assert [label[-3:] for label in labels.values()] == ["[1]", "[2]", "[3]"]
+    assert notes.texts == names
+    assert shorten("run-of-monday-2026-11-02", 14) == "run-of…-11-02"
     drawn = parse(charts.forest([ForestRow(name, "naive", 0.5, 0.4, 0.6) for name in names], "P@10"))
     assert len({place(mark)[1] for mark in marks(drawn, "symbol")}) == 3
 

@@ -193,6 +193,12 @@ def test_the_file_of_numbers_has_all_runs_and_the_picture_the_best(page, tmp_pat
     assert file["Content-Disposition"].startswith("attachment")
     assert page("campaign-results", made, plot="forest").content.startswith(b"<svg")
     page("campaign-results", made, status=404, plot="other")
+    pdf = page(
+        "campaign-results", made, plot="forest", format="pdf", width="single", title="0", methods="naive"
+    )
+    assert pdf.content.startswith(b"%PDF-")
+    for wrong in ({"methods": "guess"}, {"width": "3"}, {"font_pt": "x"}, {"format": "gif"}):
+        page("campaign-results", made, status=404, plot="forest", **wrong)
 
 
 # -- what it costs ------------------------------------------------------------------------------------------

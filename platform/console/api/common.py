@@ -101,9 +101,11 @@ class PairRequest(MeasureRequest):
         return super().validate(sent)
 
 
-def query_of(kind: type[serializers.Serializer[Any]], request: Request, campaign: Campaign) -> dict[str, Any]:
+def query_of(
+    kind: type[serializers.Serializer[Any]], request: Request, campaign: Campaign, **context: Any
+) -> dict[str, Any]:
     """Return what the query asks, or raise the answer that says what is wrong with it."""
-    sent = kind(data=request.query_params.dict(), context={"campaign": campaign})
+    sent = kind(data=request.query_params.dict(), context={"campaign": campaign, **context})
     sent.is_valid(raise_exception=True)
     return dict(sent.validated_data)
 

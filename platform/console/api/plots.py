@@ -1,8 +1,8 @@
-"""The pictures of a computation as files, and the numbers behind them as CSV."""
+"""The pictures of a computation as files, and the numbers behind them."""
 
 import uuid
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any
 
 from django.http import HttpResponse
 from django.urls import reverse
@@ -14,6 +14,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from analytics.charts import Chart
+from analytics.charts.files import PLOT_FORMATS
 from analytics.estimation.claims import claim_of
 from analytics.models import Computation
 from analytics.services.analyses import AnalysisSubject, find
@@ -24,8 +25,9 @@ from console.api.serializers.results import PicturesAnswer
 from console.campaigns import drawn_campaign
 from console.claims import ClaimRequest, claim_fields, comparisons_of
 from console.researcher import studies
-from console.researcher.plots import THEMES, TYPES
-from judging.models import Campaign, Run
+from console.researcher.plots import METHODS_HELP, SheetOptions, methods_of, plot_file
+from judging.models import Campaign
+from judging.serializers.strict import Word
 from judging.services.access import ResearchersOnly
 from judging.services.errors import Refused
 
@@ -35,73 +37,83 @@ class NothingToDraw(Refused):
     title = "There are no numbers to draw yet"
 
 
-class _Kind(serializers.Serializer[Any]):
-    format = serializers.ChoiceField(list(TYPES), default="svg")
-    theme = serializers.ChoiceField(list(THEMES), default="light")
-
-
-class OfMeasure(_Kind, MeasureRequest):
+class OfMeasure(SheetOptions, MeasureRequest):
     """A picture of all runs."""
 
 
-class OfClaim(_Kind, ClaimRequest, MeasureRequest):
+class OfClaim(SheetOptions, ClaimRequest, MeasureRequest):
     """A picture of all differences with one claim."""
 
 
-class OfPair(_Kind, PairRequest):
+class OfPair(SheetOptions, PairRequest):
     """A picture of two runs."""
 
 
-class OfAny(OfClaim):
+class _ByMethod(serializers.Serializer[Any]):
+    methods = Word(max_length=200, default="", allow_blank=True, help_text=METHODS_HELP)
+
+    def validate_methods(self, given: str) -> tuple[str, ...]:
+        try:
+            return methods_of(given)
+        except ValueError as fault:
+            raise serializers.ValidationError(str(fault)) from fault
+
+
+class OfMeasureByMethod(_ByMethod, OfMeasure):
+    """A picture of all runs by method."""
+
+
+class OfPairByMethod(_ByMethod, OfPair):
+    """A picture of two runs by method."""
+
+
+class OfAny(_ByMethod, OfClaim):
     """What any picture takes."""
 
     run = serializers.CharField(required=False, max_length=200, help_text="For pictures of two runs")
     against = serializers.CharField(required=False, max_length=200, help_text="For pictures of two runs")
 
 
-Drawn = Callable[..., Chart | None]
+Drawn = Callable[[Campaign, dict[str, Any]], Chart | None]  # the dict: what was asked
 
 
 def _newest(picture: Callable[[Computation | None, str], Chart | None]) -> Drawn:
     """Return the picture of the newest computation."""
-    return lambda row, measure, *_: picture(latest_computation(campaign=row), measure)
+    return lambda row, sent: picture(latest_computation(campaign=row), sent["measure"])
 
 
-def _pair(row: Campaign, measure: str, run: Run | None, against: Run | None, is_whole: bool) -> Chart | None:
-    if run is None or against is None:
-        return None
-    return pair_forest(latest_computation(campaign=row), measure, run, against)
+def _forest(row: Campaign, sent: dict[str, Any]) -> Chart | None:
+    return run_forest(latest_computation(campaign=row), sent["measure"], sent["methods"])
 
 
-def _pairs(
-    row: Campaign, measure: str, run: Run | None, against: Run | None, is_whole: bool, **choice: str
-) -> Chart | None:
-    computed = latest_computation(campaign=row)
-    return pair_matrix(computed, measure, comparisons_of(row, computed, measure, **choice))
+def _pair(row: Campaign, sent: dict[str, Any]) -> Chart | None:
+    newest = latest_computation(campaign=row)
+    return pair_forest(newest, sent["measure"], sent["run"], sent["against"], methods=sent["methods"])
 
 
-def _ranks(
-    row: Campaign, measure: str, run: Run | None, against: Run | None, is_whole: bool, **choice: str
-) -> Chart | None:
-    return rank_picture(latest_computation(campaign=row), measure, claim=claim_of(choice["claim"]))
+def _pairs(row: Campaign, sent: dict[str, Any]) -> Chart | None:
+    computed, choice = latest_computation(campaign=row), {name: sent[name] for name in claim_fields()}
+    return pair_matrix(computed, sent["measure"], comparisons_of(row, computed, sent["measure"], **choice))
+
+
+def _ranks(row: Campaign, sent: dict[str, Any]) -> Chart | None:
+    return rank_picture(latest_computation(campaign=row), sent["measure"], claim=claim_of(sent["claim"]))
 
 
 def _study(what: str, picture: Callable[[dict[str, Any], bool], Chart | None]) -> Drawn:
     """Return the picture of an analysis that somebody had made."""
 
-    def draw(
-        row: Campaign, measure: str, run: Run | None, against: Run | None, is_whole: bool
-    ) -> Chart | None:
-        wanted = AnalysisSubject(what, measure, run.run_id if run else "", against.run_id if against else "")
-        made = find(campaign=row, wanted=wanted).result
-        return picture(made, is_whole) if made else None
+    def draw(row: Campaign, sent: dict[str, Any]) -> Chart | None:
+        runs = [sent[name].run_id if name in sent else "" for name in ("run", "against")]
+        made = find(campaign=row, wanted=AnalysisSubject(what, sent["measure"], *runs)).result
+        return picture(made, sent["format"] == "csv") if made else None
 
     return draw
 
 
 PICTURES: dict[str, tuple[str, type[serializers.Serializer[Any]], Drawn]] = {
-    "forest": ("Every run's value by every method", OfMeasure, _newest(run_forest)),
-    "pair": ("The difference of two runs by every method", OfPair, _pair),
+    "forest": ("Every run's value by every method", OfMeasureByMethod, _forest),
+    "pair": ("The difference of two runs by every method", OfPairByMethod, _pair),
     "pairs": (
         "The corrected differences of all pairs of runs, with p adjusted in the family",
         OfClaim,
@@ -147,32 +159,20 @@ class PicturesView(APIView):
 
 
 class PictureView(APIView):
-    """One picture: `format=svg|png|csv`, `theme=light|dark`."""
+    """One picture as a file; for a paper in a width, with letters of a size, with or without title."""
 
     permission_classes = (ResearchersOnly,)
     query_serializer = OfAny
 
     @extend_schema(
         operation_id="plots_retrieve",
-        responses={(200, kind.partition(";")[0]): OpenApiTypes.BINARY for kind in TYPES.values()},
+        responses={(200, one.content_type.partition(";")[0]): OpenApiTypes.BINARY for one in PLOT_FORMATS},
     )
     def get(self, request: Request, campaign_id: uuid.UUID, plot: str) -> HttpResponse:
         row = drawn_campaign(campaign_id)
         _, kind, draw = PICTURES[plot]
         sent = query_of(kind, request, row)
-        is_whole = sent["format"] == "csv"
-        choice = {name: sent[name] for name in claim_fields() if name in sent}
-        chart = draw(row, sent["measure"], sent.get("run"), sent.get("against"), is_whole, **choice)
+        chart = draw(row, sent)
         if chart is None:
             raise NothingToDraw
-        return _file(chart, sent["format"], sent["theme"], plot)
-
-
-def _file(chart: Chart, file_format: str, theme: Literal["light", "dark"], name: str) -> HttpResponse:
-    content: str | bytes
-    if file_format == "csv":
-        content = chart.csv()
-    else:
-        content = chart.standalone_svg(theme) if file_format == "svg" else chart.png(theme)
-    shown = f'attachment; filename="{name}.{file_format}"'
-    return HttpResponse(content, content_type=TYPES[file_format], headers={"Content-Disposition": shown})
+        return plot_file(chart, sent["format"], sent["sheet"], plot)

@@ -3,6 +3,7 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
+from analytics.services.result_tables import RESULT_TABLES
 from console.api import (
     analyses,
     assessors,
@@ -26,6 +27,7 @@ from console.api import (
     rounds,
     runs,
     shares,
+    tables,
     topic_checks,
     training,
 )
@@ -37,7 +39,14 @@ class Picture(StringConverter):
     regex = "|".join(sorted(plots.PICTURES, key=len, reverse=True))
 
 
+class TableKind(StringConverter):
+    """A table of results that there is."""
+
+    regex = "|".join(one.key for one in RESULT_TABLES)
+
+
 register_converter(Picture, "picture")
+register_converter(TableKind, "result_table")
 COLLECTION, CAMPAIGN = "collections/<uuid:collection_id>", "campaigns/<uuid:campaign_id>"
 ASSESSOR = f"{CAMPAIGN}/assessors/<int:assessor_id>"
 MINE = "me/campaigns/<uuid:campaign_id>"
@@ -154,6 +163,7 @@ urlpatterns = [
     path(f"{CAMPAIGN}/disputed-items", evidence.DisputedItemsView.as_view(), name="api-disputed-items"),
     path(f"{CAMPAIGN}/plots", plots.PicturesView.as_view(), name="api-plots"),
     path(f"{CAMPAIGN}/plots/<picture:plot>", plots.PictureView.as_view(), name="api-plot"),
+    path(f"{CAMPAIGN}/tables/<result_table:table>", tables.TableView.as_view(), name="api-table"),
     path(f"{CAMPAIGN}/runs", runs.UploadView.as_view(), name="api-run-uploads"),
     path(f"{CAMPAIGN}/run-estimate", runs.RunEstimateView.as_view(), name="api-run-estimate"),
     path(f"{CAMPAIGN}/releases", releases.ReleasesView.as_view(), name="api-releases"),

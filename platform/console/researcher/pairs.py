@@ -95,6 +95,7 @@ def pairs(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         **results.context("pairs"),
         "runs": order,
         "n_runs": len(order),
+        "run_ids": [run.run_id for run in order],
         "chosen": {run.run_id for run in chosen} if request.GET.getlist("run") else set(),
         "chosen_by_hand": bool(request.GET.getlist("run")) and chosen != order[:top],
         "most_chosen": MOST_CHOSEN,

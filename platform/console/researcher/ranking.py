@@ -43,6 +43,7 @@ def ranking(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "reported": REPORTED,
         "runs": [_run_row(run) for run in order.runs],
         "n_runs": len(order.runs),
+        "run_ids": [run.run_id for run in order.runs],
         "top": top,
         "tops": tops,
         "ranks": _picture(order, top),

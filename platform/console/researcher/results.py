@@ -18,7 +18,7 @@ from analytics.services import exports
 from analytics.services.plot_data import forest_of_runs, pair_forest
 from analytics.services.verdicts import estimates_of, pair_estimates, reported_of
 from console.looks import look_context
-from console.researcher.plots import plot_answer
+from console.researcher.plots import asked_methods, plot_answer
 from console.researcher.prose import (
     always_words,
     assumption_words,
@@ -78,7 +78,7 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     if "plot" in request.GET:
         # The file of numbers has all runs.
         shown = order if request.GET.get("format") == "csv" else order[:top]
-        return plot_answer(request, {"forest": lambda: _forest(results, shown)})
+        return plot_answer(request, {"forest": lambda: _forest(results, shown, asked_methods(request))})
     page = page_of(request, order, RUNS_PER_PAGE)
     shown_keys = {run.key for run in [*page, *order[:top]]}
     estimates = estimates_of(results.computation, results.measure, run_b__isnull=True, run__in=shown_keys)
@@ -95,6 +95,7 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "page": page,
         "runs": _by_run(estimates, list(page), methods),
         "n_runs": len(order),
+        "run_ids": [run.run_id for run in order],
         "top": top,
         "tops": tops,
         "plot": forest_of_runs([e for e in estimates if e.run_id in best], results.measure),
@@ -111,11 +112,10 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     return render(request, "console/researcher/campaign_results.html", context)
 
 
-def _forest(results: ResultsRequest, runs: list[Run]) -> Chart | None:
+def _forest(results: ResultsRequest, runs: list[Run], methods: tuple[str, ...]) -> Chart | None:
     keys = [run.key for run in runs]
-    return forest_of_runs(
-        estimates_of(results.computation, results.measure, run_b__isnull=True, run__in=keys), results.measure
-    )
+    estimates = estimates_of(results.computation, results.measure, run_b__isnull=True, run__in=keys)
+    return forest_of_runs(estimates, results.measure, methods)
 
 
 def is_as_given(draw: Draw | None, computation: Computation | None) -> bool:
@@ -156,7 +156,8 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         raise Http404
     estimates = pair_estimates(computation, measure, run_a, run_b)
     if "plot" in request.GET:
-        draw = {"forest": lambda: pair_forest(computation, measure, run_a, run_b, estimates)}
+        by = asked_methods(request)
+        draw = {"forest": lambda: pair_forest(computation, measure, run_a, run_b, estimates, by)}
         return plot_answer(request, draw)
     corrected = reported_of(estimates)
     as_given = is_as_given(newest_draw(row), computation)
@@ -206,7 +207,7 @@ def said_of(results: ResultsRequest, corrected: Estimate | None) -> dict[str, An
 
 @researchers_only
 def download_plot(request: HttpRequest, campaign_id: uuid.UUID, file_format: str) -> HttpResponse:
-    """The forest plot as SVG or PNG, or its numbers as CSV, under an address that ends in what it is."""
+    """The forest plot as a file, or its numbers, under an address that ends in what it is."""
     found = results_request(request, campaign_id)
     order = runs_in_order(found.computation, found.measure)
     top, _ = top_of(request, len(order))
@@ -214,7 +215,7 @@ def download_plot(request: HttpRequest, campaign_id: uuid.UUID, file_format: str
     given.update({"plot": "forest", "format": file_format})
     request.GET = given  # type: ignore[assignment]  # Django's own are immutable, which nobody minds here
     runs = order if file_format == "csv" else order[:top]
-    return plot_answer(request, {"forest": lambda: _forest(found, runs)})
+    return plot_answer(request, {"forest": lambda: _forest(found, runs, asked_methods(request))})
 
 
 @researchers_only

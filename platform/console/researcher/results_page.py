@@ -17,6 +17,7 @@ from analytics.models import Computation, before_cutting
 from analytics.services.comparisons import Comparisons
 from analytics.services.families import asked_family, family_columns
 from analytics.services.recomputation import declared_gold, latest_computation, measures_of
+from analytics.tables import TABLE_FORMATS
 from console.campaigns import first_topic_selection
 from console.claims import choice_of, comparisons_of
 from judging.models import Campaign
@@ -77,6 +78,7 @@ class ResultsRequest:
             "measure": self.measure,
             "measures": self.measures,
             "tab": tab,
+            "table_formats": TABLE_FORMATS,
         }
 
 

@@ -2,6 +2,7 @@
 
 from django.urls import path, re_path
 
+from analytics.charts.files import PLOT_FORMATS
 from console.researcher import (
     analyses,
     no_judgments,
@@ -19,6 +20,7 @@ from console.researcher import (
 RESULTS = "results/<uuid:campaign_id>"
 RELEASE = f"{RESULTS}/releases/<uuid:release_id>"
 UUID = "(?P<campaign_id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"
+PLOTS = "|".join(one.key for one in PLOT_FORMATS)
 urlpatterns = [
     path("results/", results.results, name="results"),
     path("results/rounds/", rounds.rounds, name="rounds"),
@@ -34,7 +36,7 @@ urlpatterns = [
     path("results/<uuid:campaign_id>/planner/simulate/", planner.simulate, name="planner-simulate"),
     path("results/<uuid:campaign_id>/reuse/", reuse.reuse, name="reuse"),
     path("results/<uuid:campaign_id>/reuse/draw/", reuse.draw, name="reuse-draw"),
-    re_path(rf"^results/{UUID}/forest\.(?P<file_format>svg|png|csv)$", results.download_plot, name="plot"),
+    re_path(rf"^results/{UUID}/forest\.(?P<file_format>{PLOTS})$", results.download_plot, name="plot"),
     path("results/<uuid:campaign_id>/export/<slug:kind>", results.export, name="export"),
     path(f"{RESULTS}/pairs/", pairs.pairs, name="pairs"),
     path(f"{RESULTS}/ranking/", ranking.ranking, name="ranking"),

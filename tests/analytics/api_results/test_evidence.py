@@ -2,6 +2,8 @@
 
 import csv
 import io
+import json
+import re
 import uuid
 from xml.etree import ElementTree
 
@@ -130,6 +132,20 @@ def test_every_listed_plot_is_there_as_svg_png_and_csv(ask):
         assert ask(f"plots/{name}", **query, format="png").content.startswith(b"\x89PNG")
         rows = list(csv.reader(io.StringIO(ask(f"plots/{name}", **query, format="csv").content.decode())))
         assert len(rows) > 1
+        pdf = ask(f"plots/{name}", **query, format="pdf", width="double", font_pt="8", title="0")
+        assert (pdf["Content-Type"], pdf.content[:5]) == ("application/pdf", b"%PDF-")
+        (box,) = re.findall(rb"/MediaBox ?\[0 0 ([\d.]+) [\d.]+\]", pdf.content)
+        assert float(box) == pytest.approx(174 / 25.4 * 72, abs=1e-3)
+        vega = json.loads(ask(f"plots/{name}", **query, format="vega").content)
+        assert len(vega["usermeta"]["rows"]) == len(rows) - 1
+
+
+def test_a_plot_shows_the_methods_that_are_asked_for(ask):
+    for name, query in (("forest", {}), ("pair", {"run": "run0", "against": "run2"})):
+        text = ask(f"plots/{name}", format="csv", methods="corrected,naive", **query).content.decode()
+        assert {row["method"] for row in csv.DictReader(io.StringIO(text))} == {"corrected", "naive"}
+    answer = ask("plots/forest", status=400, methods="corrected,guess").json()
+    assert "guess" in answer["errors"]["methods"][0]
 
 
 def test_the_plots_numbers_are_those_of_the_estimates(ask):
@@ -164,6 +180,11 @@ def test_a_study_is_drawn_once_it_was_made(campaign, ask, plot, what, pair):
         ("plots/forest", {"format": "gif"}, 400),
         ("plots/forest", {"theme": "sepia"}, 400),
         ("plots/forest", {"run": "run0"}, 400),
+        ("plots/forest", {"width": "39"}, 400),
+        ("plots/forest", {"width": "single", "font_pt": "30"}, 400),
+        ("plots/forest", {"font_pt": "nan"}, 400),
+        ("plots/forest", {"title": "perhaps"}, 400),
+        ("plots/pairs", {"methods": "naive"}, 400),
         ("plots/pair", {}, 400),
     ],
 )
