@@ -47,7 +47,7 @@ def table(**changes):
     numbers |= {"range_low": -ends, "range_high": ends}
     numbers |= {"topics_low": numbers["low"] - 1, "topics_high": numbers["high"] + 1}
     numbers["topics_degrees_of_freedom"] = np.array([44.0, 1 / 3, np.nan, np.nan])
-    numbers["topics_p_value"] = np.array([np.nan, 0.0, np.nan, 1e-300])
+    numbers["topics_p_value"] = np.array([np.nan, np.nan, np.nan, 1e-300])
     numbers["judged_share"] = np.array([0.5, 1 / 3, np.nan, np.nan])
     numbers["gold_share"] = np.array([0.25, 0.0, np.nan, np.nan])
     numbers["outside_low"] = np.array([0.0, 1e-12, np.nan, np.nan])

@@ -18,8 +18,14 @@ def rows_of(ask, table, **query):
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def comparisons_of(ask, measure):
-    found = ask("comparisons", measure=measure, page_size=200).json()["results"]
+CLAIMS = {
+    "these-topics": ("low", "high", "two-sided test of the corrected difference for these topics"),
+    "topics-like-these": ("topics_low", "topics_high", "paired t-test over topics"),
+}
+
+
+def comparisons_of(ask, measure, claim="these-topics"):
+    found = ask("comparisons", measure=measure, page_size=200, claim=claim).json()["results"]
     return {(row["run"], row["run_b"]): row for row in found}
 
 
@@ -29,29 +35,33 @@ def test_nobody_reads_a_table_without_a_login():
     assert answer.status_code in (401, 403)
 
 
-def test_the_table_of_runs_has_the_reported_numbers(ask):
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_the_table_of_runs_has_the_reported_numbers(ask, claim):
     told = ask("estimates", measure="P@10", pairs="false", method=REPORTED.key).json()["results"]
-    rows = {row["run"]: row for row in rows_of(ask, "runs", measure="P@10")}
+    rows = {row["run"]: row for row in rows_of(ask, "runs", measure="P@10", claim=claim)}
     assert len(rows) == len(told) > 2
     for one in told:
-        for name in ("value", "low", "high"):
-            assert float(rows[one["run"]][name]) == pytest.approx(one[name])
+        for name, column in zip(("value", "low", "high"), ("value", *CLAIMS[claim][:2]), strict=True):
+            assert float(rows[one["run"]][name]) == pytest.approx(one[column])
     assert "P@10" in rows["run0"]["caption"]
 
 
-def test_the_table_of_pairs_has_both_ps_and_the_verdict_of_the_comparisons(ask):
-    told = comparisons_of(ask, "P@10")
-    rows = rows_of(ask, "pairs", measure="P@10")
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_the_table_of_pairs_has_both_ps_and_the_verdict_of_the_comparisons(ask, claim):
+    told = comparisons_of(ask, "P@10", claim)
+    rows = rows_of(ask, "pairs", measure="P@10", claim=claim)
     assert len(rows) == len(told)
     for row in rows:
         pair = row["run"], row["against"]
         one, sign = (told[pair], 1) if pair in told else (told[pair[::-1]], -1)
         assert float(row["difference"]) == pytest.approx(sign * one["value"])
-        assert float(row["low"]) == pytest.approx(one["low"] if sign > 0 else -one["high"])
+        low, high = one["interval_low"], one["interval_high"]
+        assert float(row["low"]) == pytest.approx(low if sign > 0 else -high)
         assert float(row["p_adjusted"]) == pytest.approx(one["p_holm"])
         assert row["is_significant"] == ("yes" if one["better"] else "no")
     n_tested = sum(one["p_holm"] is not None for one in told.values())
-    assert f"Holm over all {n_tested} pairs" in rows[0]["caption"]
+    assert f"Holm over the {n_tested} comparisons of the family question" in rows[0]["caption"]
+    assert CLAIMS[claim][2] in rows[0]["caption"]
 
 
 def test_pairs_against_a_run_are_those_of_every_run_minus_it(ask):
@@ -72,12 +82,13 @@ def test_letters_and_daggers_say_what_the_comparisons_say(ask):
             better.setdefault(one["better"], set()).add(b if one["better"] == a else a)
     assert better  # else nothing is tested here
     for table in ("runs", "ranking"):
-        rows = rows_of(ask, table, measure="DCG@10", marks="letters")
+        asked = {"measure": "DCG@10", "claim": "these-topics"}
+        rows = rows_of(ask, table, **asked, marks="letters")
         run_of = {row["letter"]: row["run"] for row in rows}
         for row in rows:
             assert {run_of[letter] for letter in row["marks"].split()} == better.get(row["run"], set())
         base = next(iter(next(iter(better.values()))))
-        for row in rows_of(ask, table, measure="DCG@10", marks="daggers", against=base):
+        for row in rows_of(ask, table, **asked, marks="daggers", against=base):
             higher, lower = base in better.get(row["run"], ()), row["run"] in better.get(base, ())
             assert row["marks"] == ("†" if higher else "‡" if lower else "")
             assert base in row["caption"]
