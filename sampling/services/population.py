@@ -62,6 +62,11 @@ class PooledPairs:
     def n_items(self) -> int:
         return int(self.prior.size)
 
+    @property
+    def relevant_grade(self) -> int:
+        """Return the lowest grade that counts as relevant in the measure."""
+        return int(self.measure.relevant_grade or self.campaign.scale.relevant_grade)
+
     @cached_property
     def pairs(self) -> pl.DataFrame:
         return pooled_pairs(self.pooled)
