@@ -3,8 +3,8 @@
     python benchmarks/forecasts.py --campaigns 10 --seed 1 [--json]
 
 A campaign: a collection with complete judgments (3 grades, topics alike or unlike; TREC-like pools of 20 runs, of
-unlike runs or near-duplicates), a pair of its runs, the default draw for this pair (600 items), 1 to 3 labels an item
-with errors that depend on the grade alone or on popularity too, and an audit of 200 by influence. The forecast is made
+unlike runs or near-duplicates), a pair of its runs, the default draw for this pair (1,200 items), 1 to 3 labels an item
+with errors that depend on the grade alone or on popularity too, and an audit of 150 by influence. The forecast is made
 of the ranks and of how labels err, as the product makes it; then the campaign is drawn, judged, audited and estimated
 once, by the product's functions.
 
@@ -42,7 +42,7 @@ from sampling.outlook import LabelErrors, assumed_errors, grade_chances, label_c
 from sampling.prediction import FEATURE_RIDGE, N_FOLDS, rank_features
 from sampling.questions import prior_of_runs
 
-DRAWN, AUDITED, RELEVANT = 600, 200, 1
+DRAWN, AUDITED, RELEVANT = 1200, 150, 1
 POOLS = ("alike", "unlike", "diverse", "near-duplicates")
 GAINS = {"alike": [0.0, 1.0, 1.0], "unlike": [0.0, 1.0, 2.0]}
 WITHIN = (0.7, 1.4)
@@ -121,7 +121,7 @@ def forecasts(
     return found
 
 
-def obtained(
+def obtained_widths(
     pool: Pool, pair: tuple[int, int], pi: Floats, noise: str, votes: int, rng: np.random.Generator
 ) -> dict[str, float]:
     """Draw, judge, audit and estimate once; return the half-width of the pair and of its first run."""
@@ -159,7 +159,7 @@ def one_campaign(number: int, seed: int) -> list[dict[str, Any]]:
         first, second = sorted(rng.choice(pool.weights.shape[0], 2, replace=False).tolist())
         pair = (first, second)
         pi = draw_design(pool, pair)
-        widths = obtained(pool, pair, pi, noise, votes, rng)
+        widths = obtained_widths(pool, pair, pi, noise, votes, rng)
         measured = forecasts(pool, pair, pi, true_errors(pool.collection, noise, seed), votes)
         assumed = forecasts(pool, pair, pi, assumed_errors(N_GRADES, RELEVANT), votes)
         rows += [

@@ -85,7 +85,7 @@ class AuditPlay:
         for _ in range(plays):
             here = np.flatnonzero(rng.random(pi.size) < pi if drawn is None else drawn)
             if here.size:
-                judged = self._judged(here, rng)
+                judged = self._judged_items(here, rng)
                 chance = strategy_probabilities(
                     strategy, judged, expected_count=min(n_items, float(here.size))
                 )
@@ -99,7 +99,7 @@ class AuditPlay:
             found[~seen] = _from_neighbours(self.contrast / pi, seen, found)
         return np.asarray(np.minimum(found, 1.0))
 
-    def _judged(self, here: NDArray[np.int64], rng: np.random.Generator) -> Judged:
+    def _judged_items(self, here: NDArray[np.int64], rng: np.random.Generator) -> Judged:
         """Return these items as a strategy sees them, with true grades and labels that are likely."""
         upto = np.cumsum(self.chances[here], axis=1)[:, :-1]
         gold = (rng.random(here.size)[:, None] >= upto).sum(axis=1)

@@ -4,11 +4,11 @@ The variance of `analytics.estimation.two_phase` in expectation over grades, dra
 prediction by the class of an item's labels:
 
     V_drawing = sum (1 - pi)/pi w^2 s^2             s^2 = sum_g p(g) (v_g - f)^2,  f = sum_g p(g) v_g
-    V_judges  = sum_judged (w/pi)^2 (1/a - 1) t^2   t^2 = sum_g p(g) sum_l P(l|g) (v_g - m_l)^2
+    V_gold  = sum_judged (w/pi)^2 (1/a - 1) t^2   t^2 = sum_g p(g) sum_l P(l|g) (v_g - m_l)^2
     m_l       = sum pi p(g) P(l|g) v_g / sum pi p(g) P(l|g), over items and grades
 
 p(g) is the predicted chance of an item's grade, P(l|g) that of its labels' class, a the chance of an audit of a judged
-item: an item that gets gold for certain adds nothing to V_judges. It is exact where items are drawn, labelled and
+item: an item that gets gold for certain adds nothing to V_gold. It is exact where items are drawn, labelled and
 audited independently. Left out: how the prediction is learned, and that t has few degrees of freedom after a small
 audit, both of which make intervals wider; that the estimator predicts from more than the class, which makes them
 narrower; and that some strategies of audits go by the labels.
@@ -38,15 +38,15 @@ class LabelErrors:
 
 @dataclass(frozen=True)
 class Outlook:
-    """The expected variance of the corrected number by source; `judges` is None where no audit is planned."""
+    """The expected variance of the corrected number by source; `assessors` is None where no audit is planned."""
 
     drawing: float
-    judges: float | None
+    assessors: float | None
     topics: float = 0.0
 
     @property
     def variance(self) -> float | None:
-        return None if self.judges is None else self.drawing + self.judges + self.topics
+        return None if self.assessors is None else self.drawing + self.assessors + self.topics
 
     @property
     def half_width(self) -> float | None:
@@ -59,11 +59,11 @@ class Outlook:
         """Return the part of each source in the variance; empty where there is none.
 
         >>> Outlook(1.0, 3.0).shares()
-        {'drawing': 0.25, 'judges': 0.75, 'topics': 0.0}
+        {'drawing': 0.25, 'assessors': 0.75, 'topics': 0.0}
         """
         if not self.variance or not np.isfinite(self.variance):
             return {}
-        parts = {"drawing": self.drawing, "judges": self.judges or 0.0, "topics": self.topics}
+        parts = {"drawing": self.drawing, "assessors": self.assessors or 0.0, "topics": self.topics}
         return {name: part / self.variance for name, part in parts.items()}
 
 
@@ -144,7 +144,7 @@ def class_predictions(weight_of_grade: ArrayLike, classes: ArrayLike, gains: Arr
     joint = np.asarray(weight_of_grade, dtype=np.float64)[:, None] * np.asarray(classes, dtype=np.float64)
     total = joint.sum(axis=0)
     value = np.asarray(gains, dtype=np.float64) @ joint
-    return np.divide(value, total, out=np.zeros(total.size), where=total > 0)
+    return np.asarray(np.divide(value, total, out=np.zeros(total.size), where=total > 0))
 
 
 def outlook(
@@ -175,7 +175,7 @@ def outlook(
         a, within (0, 1] where an item can be judged; of an item that was audited anew in every play its mean is
         that of 1/a (`sampling.audit_plays`). None: no audit is planned, so there is no corrected number.
     drawn : bool array [item], optional
-        Which items were drawn, once that is known: then V_judges is the sum over them.
+        Which items were drawn, once that is known: then V_gold is the sum over them.
     topics : float
         What the spread between topics adds to the variance.
 
@@ -217,16 +217,16 @@ def outlook(
 def outlook_sentence(corrected: Mapping[str, Any]) -> str:
     """Return what is expected of the corrected number, from its outlook as JSON.
 
-    >>> shown = {"half_width": 0.658, "shares": {"drawing": 0.004, "judges": 0.996, "topics": 0.0}, "refusal": "",
+    >>> shown = {"half_width": 0.658, "shares": {"drawing": 0.004, "assessors": 0.996, "topics": 0.0}, "refusal": "",
     ...          "n_gold": 200, "errors_from": "measured in this campaign"}
     >>> print(outlook_sentence(shown).replace(". ", ".\\n"))
-    Corrected number: expect ± 0.658, drawing 0 % and judges' errors 100 % of its variance, with 200 gold labels.
-    Judges' errors: measured in this campaign.
+    Corrected number: expect ± 0.658, drawing 0 % and assessors' errors 100 % of its variance, with 200 gold labels.
+    Assessors' errors: measured in this campaign.
     """
     if corrected["refusal"]:
         return f"{corrected['refusal']}."
     width = corrected["half_width"]
-    parts = {"drawing": "drawing", "judges": "judges' errors", "topics": "topics"}
+    parts = {"drawing": "drawing", "assessors": "assessors' errors", "topics": "topics"}
     shares = [
         f"{parts[name]} {round(100 * share)} %"
         for name, share in corrected["shares"].items()
@@ -235,5 +235,5 @@ def outlook_sentence(corrected: Mapping[str, Any]) -> str:
     of_what = f", {' and '.join(shares)} of its variance" if shares else ""
     shown = f"{width:.3f}" if width >= 0.01 or width == 0 else f"{width:.2g}"
     gold = "" if corrected["n_gold"] is None else f", with {round(corrected['n_gold']):,} gold labels"
-    source = f" Judges' errors: {corrected['errors_from']}." if corrected["errors_from"] else ""
+    source = f" Assessors' errors: {corrected['errors_from']}." if corrected["errors_from"] else ""
     return f"Corrected number: expect ± {shown}{of_what}{gold}.{source}"

@@ -1,4 +1,4 @@
-"""Where the errors of a campaign's judges are known from; the corrected number that *May I score my run?* expects."""
+"""Where the errors of a campaign's assessors are known from; the corrected number that a new run is to expect."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -20,7 +20,7 @@ from sampling.models import Draw
 from sampling.outlook import USUAL_RATES, LabelErrors, assumed_errors
 from sampling.questions import Design
 from sampling.services.auditable import asked_runs
-from sampling.services.outlook import Expected, corrected_outlook
+from sampling.services.outlook import ExpectedDraw, corrected_outlook
 
 MOST_RUNS = 12  # of the question of the draw, that the played audit goes by
 Scope = ConfusionEstimate.Scope
@@ -29,7 +29,7 @@ Scope = ConfusionEstimate.Scope
 def label_errors(
     campaign: Campaign, relevant_grade: int, rates: tuple[float, float] = USUAL_RATES
 ) -> LabelErrors:
-    """Return how the campaign's judges err: as measured here, else elsewhere in the same judges, else as assumed.
+    """Return how a label errs here: as gold shows in this campaign, else in others with its assessors, else as assumed.
 
     `rates` are the misses and false alarms to assume. Measured counts if gold has shown ten labels or more of documents
     on either side of relevance; of a grade without gold the row is the assumed one. Elsewhere are campaigns of the same
@@ -37,7 +37,7 @@ def label_errors(
     """
     n_grades = len(campaign.scale.values())
     assumed = assumed_errors(n_grades, relevant_grade, rates)
-    here = _sum_of(_pooled(campaign), n_grades)
+    here = _sum_of(_counts_here(campaign), n_grades)
     if _says_enough(here, relevant_grade):
         gold = round(float(here.sum()))
         return LabelErrors(
@@ -60,14 +60,14 @@ def errors_for(campaign: Campaign, design: Design, rates: tuple[float, float] = 
     )
 
 
-def _pooled(campaign: Campaign) -> list[Any]:
+def _counts_here(campaign: Campaign) -> list[Any]:
     newest = Computation.objects.filter(campaign=campaign).order_by("-id").values("pk")[:1]
     found = ConfusionEstimate.objects.filter(computation__in=Subquery(newest), scope=Scope.POOLED)
     return [row.counts for row in found]
 
 
 def _elsewhere(campaign: Campaign) -> list[ConfusionEstimate]:
-    """Return the newest counts of the campaign's judges in other campaigns that everybody here may know of."""
+    """Return the newest counts of the campaign's assessors in other campaigns that everybody here may know of."""
     judges = campaign.assessors.exclude(tier=Assessor.Tier.GOLD).values("user")
     others = Campaign.objects.filter(deleted_at=None, collection__deleted_at=None).exclude(pk=campaign.pk)
     others = others.filter(collection=campaign.collection) | others.filter(collection__is_restricted=False)
@@ -125,7 +125,7 @@ def reuse_outlook(
     drawn = frame["drawn_in"].to_numpy() > 0
     measure = parse_linear(draw.parameters["measure"])
     own_relevant = measure.relevant_grade or campaign.scale.relevant_grade
-    expected = Expected(
+    expected = ExpectedDraw(
         frame["inclusion_probability"].to_numpy(),
         _contrast(campaign, draw, frame, drawn),
         frame["topic_id"].rank("dense").to_numpy().astype(np.int64) - 1,

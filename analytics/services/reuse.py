@@ -80,7 +80,7 @@ class Answer:
     outside: (
         OutsideWorth | None
     )  # what the documents are worth that could not be judged; None where all could be
-    corrected: dict[str, Any]  # the corrected number, judges' errors included: `sampling.services.outlook`
+    corrected: dict[str, Any]  # the corrected number, assessors' errors included: `sampling.services.outlook`
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "examples_outside": [list(pair) for pair in self.examples_outside]}

@@ -16,7 +16,7 @@ from sampling.measures.families import FloatArray, weights_of_runs
 from sampling.outlook import LabelErrors, assumed_errors
 from sampling.questions import Design, default_sizes, mean_square_total, nested_probabilities, run_totals
 from sampling.services.drawing import earlier_columns
-from sampling.services.outlook import WHOLE_TOPICS, design_outlook, refused
+from sampling.services.outlook import WHOLE_TOPICS, design_outlook, no_outlook
 from sampling.services.population import (
     DrawRefused,
     Population,
@@ -77,8 +77,8 @@ class Preview:
     audit_half_width: float | None = None
     mixture: dict[str, Any] | None = None  # a `Mixture`; None for designs without one
     n_topics: float | None = None  # judged at the budget, where whole topics are drawn
-    # The corrected number at the budget, judges' errors included: `sampling.services.outlook`. `widths` are the drawing
-    # alone, judgments taken as free of error.
+    # The corrected number at the budget, assessors' errors included: `sampling.services.outlook`. `widths` are the
+    # drawing alone, judgments taken as free of error.
     corrected: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -113,7 +113,7 @@ def preview(
 ) -> Preview:
     """Return the forecast of a budget; a campaign that was drawn already starts from its present probabilities.
 
-    Pass `population` if the design's population is in memory already; `errors` are the judges', by default the usual
+    Pass `population` if the design's population is in memory already; `errors` are the assessors', by default the usual
     assumption; `progress` is told of each design compared.
     """
     earlier = newest_draw(campaign)
@@ -125,7 +125,7 @@ def preview(
     curves: dict[str, Curve] = {}
     most = n_frame
     n_topics = audit_half_width = mixture = None
-    corrected = refused(WHOLE_TOPICS)
+    corrected = no_outlook(WHOLE_TOPICS)
     if isinstance(population, TopicPopulation):
         most = n_question = int(np.count_nonzero(population.is_needed | (before > 0)))
         curves |= {name: TopicCurve(population, name, before) for name in ("even", "default")}

@@ -47,7 +47,7 @@ def planned_audit(campaign: Campaign) -> PlannedAudit | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Expected:
+class ExpectedDraw:
     """The documents that a draw can select, as the audit will see them; `contrast` is of the campaign's question."""
 
     probability: FloatArray
@@ -60,8 +60,8 @@ class Expected:
 def design_outlook(population: Population, probability: FloatArray, errors: LabelErrors) -> dict[str, Any]:
     """Return what is expected of the corrected number of a design with these probabilities, as JSON."""
     if population.design.selection_kind.with_replacement:
-        return refused(WITH_REPLACEMENT)
-    expected = Expected(
+        return no_outlook(WITH_REPLACEMENT)
+    expected = ExpectedDraw(
         probability,
         _contrast(population),
         np.asarray(population.pooled.topic_index, dtype=np.int64),
@@ -87,7 +87,7 @@ def _contrast(population: Population) -> FloatArray:
 
 def corrected_outlook(
     campaign: Campaign,
-    expected: Expected,
+    expected: ExpectedDraw,
     squares: FloatArray,
     *,
     gains: Sequence[FloatArray],
@@ -100,7 +100,7 @@ def corrected_outlook(
     """
     plan = planned_audit(campaign)
     if plan is None:
-        return refused(NO_AUDIT)
+        return no_outlook(NO_AUDIT)
     own, asked = gains
     chances = grade_chances(expected.prior, own.size, relevant)
     n_labels = campaign.judgments_per_item
@@ -130,7 +130,7 @@ def corrected_outlook(
         drawn=expected.drawn,
     )
     if found.half_width is None:
-        return refused(OUT_OF_REACH)
+        return no_outlook(OUT_OF_REACH)
     n_judged = float(expected.probability.sum() if expected.drawn is None else expected.drawn.sum())
     is_by_gold = plan.n_items is None
     return {
@@ -143,7 +143,7 @@ def corrected_outlook(
     }
 
 
-def refused(why: str) -> dict[str, Any]:
+def no_outlook(why: str) -> dict[str, Any]:
     return {
         "half_width": None,
         "shares": {},

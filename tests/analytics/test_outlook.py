@@ -81,7 +81,7 @@ def test_of_everything_judged_and_an_even_audit_the_forecast_is_the_closed_form(
     )
     variance = (square * (42 / 10 - 1) * (grades @ left.sum(axis=1))).sum()
     assert shown["half_width"] == pytest.approx(1.959964 * np.sqrt(variance), rel=1e-6)
-    assert shown["shares"] == {"drawing": 0.0, "judges": 1.0, "topics": 0.0}
+    assert shown["shares"] == {"drawing": 0.0, "assessors": 1.0, "topics": 0.0}
     assert (shown["n_gold"], shown["is_assumed"]) == (10.0, True)
 
 
@@ -100,7 +100,7 @@ def test_more_gold_and_better_judges_narrow_it_and_drawing_alone_stays(campaign)
 def test_gold_judges_leave_the_drawing_alone(campaign):
     make_assessor(campaign, "greta", tier="gold")
     shown = preview(campaign=campaign, design=DESIGN).corrected
-    assert shown["shares"]["judges"] == 0
+    assert shown["shares"]["assessors"] == 0
     assert shown["shares"]["drawing"] == 1
     assert (shown["n_gold"], shown["errors_from"]) == (None, "none, gold assessors judge all")
 

@@ -47,8 +47,8 @@ def test_two_items_by_hand():
     )
     assert found.drawing == pytest.approx(0.25)  # 1 times 1 times 1/4, and nothing of the certain item
     left = 0.75 * 0.25**2 + 0.25 * 0.75**2  # the same from either true grade
-    assert found.judges == pytest.approx(1 / 0.5 * left + 4 * left)
-    assert found.half_width == pytest.approx(1.959964 * np.sqrt(found.drawing + found.judges), rel=1e-6)
+    assert found.assessors == pytest.approx(1 / 0.5 * left + 4 * left)
+    assert found.half_width == pytest.approx(1.959964 * np.sqrt(found.drawing + found.assessors), rel=1e-6)
     assert sum(found.shares().values()) == pytest.approx(1)
 
 
@@ -58,7 +58,7 @@ def test_two_labels_are_classed_by_their_sum():
     for grade, one, two in product(range(3), repeat=3):
         expected[grade, one + two] += ERRORS[grade, one] * ERRORS[grade, two]
     assert classes == pytest.approx(expected, abs=1e-15)
-    assert of(classes=classes).judges < of().judges
+    assert of(classes=classes).assessors < of().assessors
 
 
 def outcomes_of_an_item(item):
@@ -101,8 +101,8 @@ def enumerated():
 def test_it_is_the_expected_variance_over_all_grades_draws_labels_and_audits():
     square, parts = enumerated()
     found = of()
-    assert found.drawing + found.judges == pytest.approx(square, **exactly)
-    assert [found.drawing, found.judges] == pytest.approx(parts, **exactly)
+    assert found.drawing + found.assessors == pytest.approx(square, **exactly)
+    assert [found.drawing, found.assessors] == pytest.approx(parts, **exactly)
 
 
 def test_the_drawing_alone_is_not_the_variance():
@@ -128,45 +128,47 @@ def test_of_chances_that_depend_on_the_draw_the_mean_of_their_inverse_counts():
     given = {"classes": ERRORS, "gains": GAINS}
     right = outlook(W**2, pi, CHANCES, audit_probability=pi / inverse, **given)
     wrong = outlook(W**2, pi, CHANCES, audit_probability=plain / pi, **given)
-    assert right.judges == pytest.approx(exact, **exactly)
-    assert wrong.judges < 0.9 * exact
+    assert right.assessors == pytest.approx(exact, **exactly)
+    assert wrong.assessors < 0.9 * exact
 
 
 def test_of_chances_that_depend_on_the_label_the_forecast_is_too_large():
     """What the formula leaves out: an audit of high labels looks where most is left in doubt.
 
-    With chances of .2, .4 and .6 the judges' part comes out three fifths too large, its half-width a quarter.
+    With chances of .2, .4 and .6 the assessors' part comes out three fifths too large, its half-width a quarter.
     """
     of_label = np.array([0.2, 0.4, 0.6])
     h = class_predictions(PI @ CHANCES, ERRORS, GAINS)
     squares = np.square(GAINS[:, None] - h[None])
     exact = (W**2 / PI * (CHANCES @ (ERRORS * squares * (1 / of_label - 1)).sum(axis=1))).sum()
     mean = 1 / (CHANCES @ ERRORS @ (1 / of_label))
-    found = of(audit_probability=mean).judges
+    found = of(audit_probability=mean).assessors
     assert 1.1 < np.sqrt(found / exact) < 1.3
 
 
 def test_an_item_that_gets_gold_for_certain_adds_nothing():
     audit = np.array([1.0, 0.5, 0.8])
     alone = outlook(W[1:] ** 2, PI[1:], CHANCES[1:], classes=ERRORS, gains=GAINS, audit_probability=AUDIT[1:])
-    assert of(audit_probability=np.ones(3)).judges == 0
+    assert of(audit_probability=np.ones(3)).assessors == 0
     zero = of(audit_probability=audit)
-    terms = [of(audit_probability=np.where(np.arange(3) == i, audit, 1.0)).judges for i in range(3)]
+    terms = [of(audit_probability=np.where(np.arange(3) == i, audit, 1.0)).assessors for i in range(3)]
     assert terms[0] == 0
-    assert zero.judges == pytest.approx(sum(terms))
-    assert alone.judges != zero.judges  # class means are those of all items
+    assert zero.assessors == pytest.approx(sum(terms))
+    assert alone.assessors != zero.assessors  # class means are those of all items
 
 
 def test_once_the_draw_is_known_the_judges_part_is_a_sum_over_it_whose_mean_is_the_forecast():
     mean = sum(
-        chance * of(drawn=drawn).judges for drawn, chance in poisson_samples(PI) if chance > 0 and drawn.any()
+        chance * of(drawn=drawn).assessors
+        for drawn, chance in poisson_samples(PI)
+        if chance > 0 and drawn.any()
     )
-    assert mean == pytest.approx(of().judges, **exactly)
+    assert mean == pytest.approx(of().assessors, **exactly)
 
 
 def test_without_a_planned_audit_there_is_no_corrected_number():
     found = of(audit_probability=None)
-    assert (found.judges, found.variance, found.half_width, found.shares()) == (None, None, None, {})
+    assert (found.assessors, found.variance, found.half_width, found.shares()) == (None, None, None, {})
 
 
 def test_a_document_with_weight_and_no_chance_leaves_no_forecast():
@@ -213,10 +215,10 @@ def test_the_assumption_says_that_it_is_one():
 
 def test_the_words_name_the_topics_only_where_they_count():
     about = {"half_width": 0.005, "refusal": "", "n_gold": 1200.4, "errors_from": "assumed"}
-    shares = {"drawing": 0.5, "judges": 0.25, "topics": 0.25}
+    shares = {"drawing": 0.5, "assessors": 0.25, "topics": 0.25}
     words = outlook_sentence(about | {"shares": shares})
     assert words.startswith(
-        "Corrected number: expect ± 0.005, drawing 50 % and judges' errors 25 % and topics 25 %"
+        "Corrected number: expect ± 0.005, drawing 50 % and assessors' errors 25 % and topics 25 %"
     )
     assert "with 1,200 gold labels" in words
     assert outlook_sentence(about | {"shares": {}, "half_width": 0.0}).startswith(

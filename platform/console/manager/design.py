@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 from analytics.charts import Chart, curve
 from analytics.services.forecast import Forecast, forecast, queue_forecast
 from console.forms.design import DesignForm, pairs
-from console.forms.judges import JudgesForm
+from console.forms.error_rates import ErrorRatesForm
 from console.manager.setup_steps import rail_of
 from console.researcher.plots import plot_answer
 from judging.models import Campaign
@@ -54,14 +54,14 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     asked = request.POST or (request.GET if "question" in request.GET else None)
     is_imported = earlier is not None and bool(earlier.selection_kind.no_top_up)
     form = DesignForm(asked, campaign=row, user=user_of(request), earlier=None if is_imported else earlier)
-    judges = JudgesForm(asked)
+    rates = ErrorRatesForm(asked)
     outlook, chosen = Forecast(), None
-    if asked and not obstacle and form.is_valid() and judges.is_valid():
+    if asked and not obstacle and form.is_valid() and rates.is_valid():
         chosen = form.design()
         if request.method == "POST":
             asks = "preview" in request.POST
-            return _preview(request, row, chosen, judges) if asks else _draw(request, row, chosen)
-        outlook = forecast(campaign=row, design=chosen, rates=judges.rates())
+            return _preview(request, row, chosen, rates) if asks else _draw(request, row, chosen)
+        outlook = forecast(campaign=row, design=chosen, rates=rates.shares())
     preview = _preview_context(outlook, chosen, form) if chosen else None
     if "plot" in request.GET:
         return plot_answer(request, {"curve": lambda: preview["curve"] if preview else None})
@@ -72,7 +72,7 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "n_drawn": row.n_drawn or 0,
         "obstacle": obstacle,
         "form": form,
-        "judges": judges,
+        "rates": rates,
         "asked": chosen,
         "pairs": pairs(chosen) if chosen else [],
         "forecast": outlook,
@@ -85,7 +85,7 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         **(rail_of(row.pk, "design") if is_draft and not is_part else {}),
     }
     return render(
-        request, "console/manager/design.html", context, status=400 if form.errors or judges.errors else 200
+        request, "console/manager/design.html", context, status=400 if form.errors or rates.errors else 200
     )
 
 
@@ -101,10 +101,10 @@ def _draw(request: HttpRequest, row: Campaign, design: Design) -> HttpResponse:
     return _job_page(job, back)
 
 
-def _preview(request: HttpRequest, row: Campaign, design: Design, judges: JudgesForm) -> HttpResponse:
+def _preview(request: HttpRequest, row: Campaign, design: Design, rates: ErrorRatesForm) -> HttpResponse:
     """Lead to the page that shows the forecast, by way of its job where the pool is large."""
-    back = f"{reverse('console:design', args=[row.pk])}?{urlencode([*pairs(design), *judges.pairs()])}"
-    job = queue_forecast(campaign=row, design=design, user=user_of(request), rates=judges.rates())
+    back = f"{reverse('console:design', args=[row.pk])}?{urlencode([*pairs(design), *rates.pairs()])}"
+    job = queue_forecast(campaign=row, design=design, user=user_of(request), rates=rates.shares())
     return _job_page(job, back) if job and job.is_active else redirect(f"{back}#preview")
 
 

@@ -12,7 +12,7 @@ MISSES, FALSE_ALARMS = USUAL_RATES
 
 
 class ForecastRequest(DesignRequest):
-    """A design, and the judges' error rates to assume where no gold has measured them."""
+    """A design, and the assessors' error rates to assume where no gold has measured them."""
 
     misses = Finite(
         min_value=0.0, max_value=1.0, default=MISSES, help_text="Share of relevant ones judged not relevant"
@@ -29,16 +29,18 @@ class ForecastRequest(DesignRequest):
 
 
 class CorrectedAnswer(serializers.Serializer[Any]):
-    """What is expected of the corrected number, judges' errors included."""
+    """What is expected of the corrected number, assessors' errors included."""
 
     half_width = serializers.FloatField(allow_null=True, help_text="Null where `refusal` says why")
     shares = serializers.DictField(
-        child=serializers.FloatField(), help_text="Of the variance: drawing, judges, topics"
+        child=serializers.FloatField(), help_text="Of the variance: drawing, assessors, topics"
     )
     n_gold = serializers.FloatField(
         allow_null=True, help_text="Gold labels of the planned audit; null: gold assessors judge"
     )
-    errors_from = serializers.CharField(allow_blank=True, help_text="Where the judges' errors are known from")
+    errors_from = serializers.CharField(
+        allow_blank=True, help_text="Where the assessors' errors are known from"
+    )
     is_assumed = serializers.BooleanField(help_text="Whether they are assumed")
     refusal = serializers.CharField(allow_blank=True)
 
@@ -58,7 +60,7 @@ class MixtureAnswer(serializers.Serializer[Any]):
 class DesignForecastAnswer(serializers.Serializer[Any]):
     """The forecast of a budget: half-widths of intervals by design, null where a design cannot reach it.
 
-    `widths` take judgments as free of error; `corrected` has the judges' errors in it.
+    `widths` take judgments as free of error; `corrected` has the assessors' errors in it.
     """
 
     design = DesignAnswer()

@@ -1,4 +1,4 @@
-"""The judges' error rates that a forecast assumes where no gold has measured them."""
+"""the assessors' error rates that a forecast assumes where no gold has measured them."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ def _percent(label: str, usual: int) -> forms.FloatField:
     return forms.FloatField(label=label, initial=usual, min_value=0, max_value=100, required=False)
 
 
-class JudgesForm(forms.Form):
+class ErrorRatesForm(forms.Form):
     """Two shares in percent; what is not sent is the usual one."""
 
     misses = _percent("Misses, %", MISSES)
@@ -22,7 +22,7 @@ class JudgesForm(forms.Form):
     def __init__(self, data: Any = None) -> None:
         if data is not None:
             data = data.copy()
-            for name, field in JudgesForm.base_fields.items():
+            for name, field in ErrorRatesForm.base_fields.items():
                 data.setdefault(name, field.initial)
         super().__init__(data)
 
@@ -38,7 +38,7 @@ class JudgesForm(forms.Form):
             )
         return cleaned
 
-    def rates(self) -> tuple[float, float]:
+    def shares(self) -> tuple[float, float]:
         """Return misses and false alarms as shares."""
         return self.cleaned_data["misses"] / 100, self.cleaned_data["false_alarms"] / 100
 
