@@ -19,6 +19,7 @@ from analytics.services.top_up import lacking
 from judging.models import Campaign
 from judging.services.errors import ImportRefused
 from sampling.frames import FrameRefused
+from sampling.outlook import USUAL_RATES
 from sampling.questions import Design, QuestionRefused
 from touchstone.jobs import Context, JobCancelled, JobRefused, handler
 
@@ -54,7 +55,10 @@ def forecast(context: Context) -> None:
     context.progress(0, 1, "looking at what every run returns")
     try:
         design = Design(**context.payload["design"])
-        shown, pool = forecasts.compute(campaign=campaign, design=design, progress=context.progress)
+        misses, false_alarms = context.payload.get("rates", USUAL_RATES)
+        shown, pool = forecasts.compute(
+            campaign=campaign, design=design, rates=(misses, false_alarms), progress=context.progress
+        )
     except (FrameRefused, QuestionRefused) as refusal:
         raise JobRefused(forecasts.reason(refusal)) from refusal
     context.progress(1, 1, f"{shown.n_frame} pooled documents weighed")

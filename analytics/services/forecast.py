@@ -6,18 +6,23 @@ from typing import Any
 from analytics.estimation.graded_labels import stairs
 from analytics.estimation.one_step_limits import AuditSize, refusal_by_size
 from analytics.services.job_queue import newest_job, queue_work
+from analytics.services.outlook import errors_for
 from judging.models import Campaign
 from sampling.designs import depth_pool
 from sampling.frames import FrameRefused
 from sampling.measures.kinds import Ratio
+from sampling.outlook import USUAL_RATES
 from sampling.questions import Design, QuestionRefused
 from sampling.services.calibrating import n_gold_there
 from sampling.services.forecasting import Preview, Progress, designed_population, preview
+from sampling.services.outlook import planned_audit
 from sampling.services.population import Population, sizes
 from sampling.services.topic_population import TopicPopulation
 from sampling.sizes import IdenticalSystemsError
 from sampling.strata import stratified_probabilities
 from touchstone.models import Job, User
+
+Rates = tuple[float, float]  # misses and false alarms, assumed where no gold has measured them
 
 LARGEST_AT_ONCE = 300_000  # lines of runs that a request may wait for: about two seconds
 LARGEST_CONSENSUS = 30_000  # the same where the consensus of the runs is fitted first
@@ -58,15 +63,15 @@ def is_made_at_once(campaign: Campaign, design: Design) -> bool:
     return rank_rows(campaign, design.depth) <= most
 
 
-def forecast(*, campaign: Campaign, design: Design) -> Forecast:
+def forecast(*, campaign: Campaign, design: Design, rates: Rates = USUAL_RATES) -> Forecast:
     """Return the forecast of a small pool, or what the newest job of a large one says."""
     if is_made_at_once(campaign, design):
         try:
-            shown, pool = compute(campaign=campaign, design=design)
+            shown, pool = compute(campaign=campaign, design=design, rates=rates)
         except (FrameRefused, QuestionRefused) as error:
             return Forecast(refusal=reason(error))
         return Forecast(preview=shown, complete_pool=pool)
-    job = _newest(campaign, design)
+    job = _newest(campaign, design, rates)
     if job is None or job.state == Job.State.CANCELLED:
         return Forecast(needs_job=True)
     if job.state == Job.State.FAILED:
@@ -77,14 +82,19 @@ def forecast(*, campaign: Campaign, design: Design) -> Forecast:
 
 
 def compute(
-    *, campaign: Campaign, design: Design, progress: Progress = lambda *_: None
+    *,
+    campaign: Campaign,
+    design: Design,
+    rates: Rates = USUAL_RATES,
+    progress: Progress = lambda *_: None,
 ) -> tuple[Preview, CompletePool | None]:
     """Return the preview, and what the budget buys without a sample.
 
     FrameRefused or QuestionRefused: the design cannot be carried out.
     """
     population = designed_population(campaign, design)
-    shown = preview(campaign=campaign, design=design, population=population, progress=progress)
+    errors = errors_for(campaign, design, rates)
+    shown = preview(campaign=campaign, design=design, population=population, errors=errors, progress=progress)
     if isinstance(population, TopicPopulation):
         return shown, None
     shown = replace(shown, limit=_limit(population))
@@ -142,14 +152,16 @@ def reason(error: Exception) -> str:
 # -- by a job -----------------------------------------------------------------------------------------------
 
 
-def queue_forecast(*, campaign: Campaign, design: Design, user: User | None) -> Job | None:
+def queue_forecast(
+    *, campaign: Campaign, design: Design, user: User | None, rates: Rates = USUAL_RATES
+) -> Job | None:
     """Queue the job of a large pool, or return the one that is there: queued, running or done. None: none is needed."""
     if is_made_at_once(campaign, design):
         return None
-    newest = _newest(campaign, design)
+    newest = _newest(campaign, design, rates)
     if newest is not None and (newest.is_active or newest.state == Job.State.DONE):
         return newest
-    return queue_work("forecast", _payload(campaign, design), user)
+    return queue_work("forecast", _payload(campaign, design, rates), user)
 
 
 def as_json(shown: Preview, pool: CompletePool | None) -> dict[str, Any]:
@@ -164,16 +176,19 @@ def _from_json(result: dict[str, Any], job: Job) -> Forecast:
         return Forecast(needs_job=True)
 
 
-def _newest(campaign: Campaign, design: Design) -> Job | None:
-    return newest_job("forecast", payload=_payload(campaign, design))
+def _newest(campaign: Campaign, design: Design, rates: Rates) -> Job | None:
+    return newest_job("forecast", payload=_payload(campaign, design, rates))
 
 
-def _payload(campaign: Campaign, design: Design) -> dict[str, Any]:
+def _payload(campaign: Campaign, design: Design, rates: Rates) -> dict[str, Any]:
     """Return what the job is told. A forecast holds for the runs, scores and batches there were: they belong to it."""
-    collection = campaign.collection
+    collection, plan = campaign.collection, planned_audit(campaign)
     return {
         "campaign": str(campaign.pk),
         "design": design.parameters(),
+        "rates": list(rates),
+        "audit": asdict(plan) if plan else None,
+        "labels": campaign.judgments_per_item,
         "batches": campaign.draws.count(),
         "runs": list(collection.runs.order_by("pk").values_list("pk", flat=True)),
         "gold": n_gold_there(campaign, design),

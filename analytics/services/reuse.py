@@ -15,6 +15,7 @@ import polars as pl
 from analytics.estimation.estimate import FEWEST_ITEMS, Z95, Refusal, too_few
 from analytics.estimation.reuse import Reusability, reusability
 from analytics.frames import Floats, _first_drawn
+from analytics.services.outlook import reuse_outlook
 from analytics.services.outside import JudgedPool, OutsideWorth, outside_worth
 from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Run
@@ -55,9 +56,9 @@ class ReuseQuestion:
 class Answer:
     """What the judgments say of what is asked, under the prior of relevance that the draw recorded.
 
-    A half-width is that of the 95 % confidence interval, judgments taken as free of error; `half_width` once all
-    that was drawn is judged, `half_width_now` with what is judged so far. None where `refusal` (or `refusal_now`)
-    says why.
+    A half-width is that of the 95 % confidence interval, judgments taken as free of error but in `corrected`;
+    `half_width` once all that was drawn is judged, `half_width_now` with what is judged so far. None where `refusal`
+    (or `refusal_now`) says why.
     """
 
     n_documents: int  # that the asked value depends on
@@ -79,6 +80,7 @@ class Answer:
     outside: (
         OutsideWorth | None
     )  # what the documents are worth that could not be judged; None where all could be
+    corrected: dict[str, Any]  # the corrected number, assessors' errors included: `sampling.services.outlook`
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "examples_outside": [list(pair) for pair in self.examples_outside]}
@@ -89,7 +91,8 @@ def answer(*, campaign: Campaign, asked: ReuseQuestion) -> Answer:
     draw, measure, runs = check_question(campaign, asked)
     gain = relevant_gain(campaign, measure)
     frame = load_frame(draw)
-    frame = frame.with_columns(spread=pl.Series(_spread(draw, frame) * gain))
+    prior = _prior(draw, frame)
+    frame = frame.with_columns(spread=pl.Series(np.sqrt(prior * (1 - prior)) * gain))
     rankings = [_rankings(run) for run in runs]
     table = _with_documents_of(frame, rankings, measure.last_rank, draw.parameters["topics"])
     weights = _difference(measure, [table[f"rank_{n}"].to_numpy() for n in range(len(runs))], _n_topics(draw))
@@ -134,6 +137,15 @@ def answer(*, campaign: Campaign, asked: ReuseQuestion) -> Answer:
         too_few=too_few(n_drawn, noun="drawn items").reason if n_drawn < FEWEST_ITEMS else "",
         usual_half_width=_median_half_width(draw, frame, measure, asked, campaign),
         outside=worth,
+        corrected=reuse_outlook(
+            campaign,
+            draw,
+            frame,
+            weights=np.where(probability > 0, weights, 0.0)[: frame.height],
+            prior=prior,
+            gains=_gains(campaign, measure),
+            relevant=measure.relevant_grade or campaign.scale.relevant_grade,
+        ),
     )
 
 
@@ -232,8 +244,8 @@ def _n_topics(draw: Draw) -> int:
 # -- the table ----------------------------------------------------------------------------------------------
 
 
-def _spread(draw: Draw, frame: pl.DataFrame) -> Floats:
-    """Return sqrt(p (1 - p)) per pair of the frame, p the prior probability of relevance with which it was drawn."""
+def _prior(draw: Draw, frame: pl.DataFrame) -> Floats:
+    """Return the prior probability of relevance with which each pair of the frame was drawn."""
     prior, parameters = frame["prior"].to_numpy(), draw.parameters
     is_in_it = "calibration" in parameters  # then the recorded prior has the scores in it
     if "score" in frame.columns and parameters["prior"] != "runs" and not is_in_it:
@@ -242,7 +254,7 @@ def _spread(draw: Draw, frame: pl.DataFrame) -> Floats:
         prior = prior.copy()
         rates = {name: parameters[name] for name in ("sensitivity", "specificity")}
         prior[known] = posterior_prior(prior[known], score[known], **rates)
-    return np.asarray(np.sqrt(prior * (1 - prior)))
+    return np.asarray(prior)
 
 
 def _with_documents_of(

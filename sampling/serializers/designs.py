@@ -125,47 +125,6 @@ class DesignAnswer(serializers.Serializer[Any]):
         return {field.name: ANSWER_FIELDS[field.kind]() for field in DESIGN_FIELDS}
 
 
-class MixtureAnswer(serializers.Serializer[Any]):
-    """What the shares for other questions cost this one, and what they buy; null where there is no number."""
-
-    n_items_without = serializers.FloatField(allow_null=True, help_text="For the same half-width")
-    half_width_without = serializers.FloatField(allow_null=True)
-    n_runs = serializers.IntegerField()
-    n_estimable = serializers.IntegerField(help_text="Runs whose own value can be estimated")
-    n_estimable_without = serializers.IntegerField()
-    run_half_width = serializers.FloatField(allow_null=True, help_text="Median over the runs")
-    run_half_width_without = serializers.FloatField(allow_null=True)
-
-
-class DesignForecastAnswer(serializers.Serializer[Any]):
-    """The forecast of a budget: half-widths of intervals by design, null where a design cannot reach it."""
-
-    design = DesignAnswer()
-    n_frame = serializers.IntegerField()
-    n_question = serializers.IntegerField()
-    n_comparisons = serializers.IntegerField()
-    already = serializers.FloatField()
-    n_topics = serializers.FloatField(allow_null=True, help_text="Judged at the budget, of whole topics")
-    budgets = serializers.ListField(child=serializers.IntegerField())
-    widths = serializers.DictField(
-        child=serializers.ListField(child=serializers.FloatField(allow_null=True)), help_text="By design"
-    )
-    same_width = serializers.DictField(child=serializers.FloatField(allow_null=True), help_text="By design")
-    audit_half_width = serializers.FloatField(
-        allow_null=True,
-        help_text="With scores as the prior: the half-width if they were a machine's judgments of the whole pool, "
-        "audited with as many gold labels; else null",
-    )
-    mixture = MixtureAnswer(allow_null=True)
-    n_silent_topics = serializers.IntegerField(
-        allow_null=True, help_text="Of a ratio: topics of which no document says anything of the question"
-    )
-    limit = serializers.CharField(
-        allow_blank=True,
-        help_text="Of a ratio: why so few judgments give no interval of the corrected number",
-    )
-
-
 class CalibrationAnswer(serializers.Serializer[Any]):
     """Scores as gold elsewhere read them: logit p' = logit p + intercept + slope (s - 1/2) + popularity x."""
 

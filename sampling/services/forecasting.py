@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -21,8 +21,10 @@ from sampling.forecasts import NORMAL_97_5, draws_for_distinct
 from sampling.frames import newest_draw
 from sampling.judged import Judged, question_influence
 from sampling.measures.families import FloatArray
+from sampling.outlook import LabelErrors, assumed_errors
 from sampling.questions import Design, nested_probabilities
 from sampling.services.drawing import earlier_columns
+from sampling.services.outlook import WHOLE_TOPICS, design_outlook, no_outlook
 from sampling.services.population import (
     DrawRefused,
     Population,
@@ -86,6 +88,9 @@ class Preview:
         None  # of a ratio: pooled topics of which no document says anything of the question
     )
     limit: str = ""  # of a ratio: why so few judgments give no interval of the corrected number
+    # The corrected number at the budget, assessors' errors included: `sampling.services.outlook`. `widths` are the
+    # drawing alone, judgments taken as free of error.
+    corrected: dict[str, Any] = field(default_factory=dict)
 
     @property
     def n_drawable(self) -> int:
@@ -114,11 +119,13 @@ def preview(
     campaign: Campaign,
     design: Design,
     population: Population | TopicPopulation | None = None,
+    errors: LabelErrors | None = None,
     progress: Progress = lambda *_: None,
 ) -> Preview:
     """Return the forecast of a budget; a campaign that was drawn already starts from its present probabilities.
 
-    Pass `population` if the design's population is in memory already; `progress` is told of each design compared.
+    Pass `population` if the design's population is in memory already; `errors` are the assessors', by default the usual
+    assumption; `progress` is told of each design compared.
     """
     earlier = newest_draw(campaign)
     if earlier is not None and earlier.selection_kind.no_top_up:
@@ -129,6 +136,7 @@ def preview(
     curves: dict[str, Curve] = {}
     most = n_frame
     n_topics = audit_half_width = mixture = n_silent_topics = None
+    corrected = no_outlook(WHOLE_TOPICS)
     if isinstance(population, TopicPopulation):
         most = n_question = int(np.count_nonzero(population.is_needed | (before > 0)))
         curves |= {name: TopicCurve(population, name, before) for name in ("even", "default")}
@@ -146,6 +154,11 @@ def preview(
         own = by_document["default"]
         audit_half_width = None if before.any() else _audit_half_width(population, own.variance)
         mixture = _mixture(population, before, own, min(design.budget, n_frame))
+        corrected = design_outlook(
+            population,
+            own.probabilities(min(design.budget, n_frame)),
+            errors or assumed_errors(population.gains.size, population.relevant_grade),
+        )
     budgets = _budgets(most, n_question, already, min(design.budget, most))
     half_width = curves["default"].half_width(min(design.budget, most))
     widths: dict[str, list[float | None]] = {}
@@ -166,6 +179,7 @@ def preview(
         mixture=mixture,
         n_topics=n_topics,
         n_silent_topics=n_silent_topics,
+        corrected=corrected,
     )
 
 
@@ -284,21 +298,21 @@ class _Curve:
                 return None
             n_draws = draws_for_distinct(self.q, budget)
             return float(NORMAL_97_5 * np.sqrt(max(self.second_moment - self.squared_mean, 0.0) / n_draws))
-        pi, has_weight = self._probabilities(budget), self.variance > 0
+        pi, has_weight = self.probabilities(budget), self.variance > 0
         if np.any(pi[has_weight] == 0):
             return None
         return float(
             NORMAL_97_5 * np.sqrt(((1 - pi[has_weight]) / pi[has_weight] * self.variance[has_weight]).sum())
         )
 
-    def _probabilities(self, budget: float) -> FloatArray:
+    def probabilities(self, budget: float) -> FloatArray:
         if self.before.any():
             return nested_probabilities(self.sizes, self.before, budget)
         return inclusion_probabilities(self.sizes, min(budget, float(self.population.n_items)))
 
     def run_half_widths(self, budget: float) -> FloatArray:
         """Return the half-width of every known run's own value; infinite where a document has no chance."""
-        population, pi = self.population, self._probabilities(budget)
+        population, pi = self.population, self.probabilities(budget)
         factor = np.divide(1 - pi, pi, out=np.full(pi.size, np.inf), where=pi > 0)
         variance = variances_of_runs(population.weights, population.design_prior, factor)
         return np.asarray(NORMAL_97_5 * population.relevant_gain * np.sqrt(variance))

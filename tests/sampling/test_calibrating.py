@@ -16,7 +16,7 @@ from small_campaign import RUNS, make_undrawn, returned
 from analytics.releases.folder import Folder
 from analytics.releases.services.facts import write_draws
 from analytics.services.forecast import _payload
-from analytics.services.reuse import ReuseQuestion, _spread, answer
+from analytics.services.reuse import ReuseQuestion, _prior, answer
 from judging.models import CollectionMember, Document, GoldAnswer, Topic
 from sampling.frames import load_frame
 from sampling.questions import Design, QuestionRefused
@@ -193,8 +193,7 @@ def test_a_top_up_keeps_the_coefficients_though_their_source_is_gone(campaign):
 def test_a_new_run_is_asked_about_with_the_prior_that_was_recorded(campaign):
     made = draw(campaign=campaign, design=on(gold_collection()), seed=4)
     frame = load_frame(made)
-    prior = frame["prior"].to_numpy()
-    assert _spread(made, frame) == pytest.approx(np.sqrt(prior * (1 - prior)))
+    assert _prior(made, frame) == pytest.approx(frame["prior"].to_numpy())
     assert answer(campaign=campaign, asked=ReuseQuestion("run0", "DCG@10", "run2")).half_width > 0
 
 

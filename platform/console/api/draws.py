@@ -15,6 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from analytics.services.forecast import compute
+from console.api.serializers.forecasts import DesignForecastAnswer, ForecastRequest
 from console.campaigns import campaign_of
 from judging.models import Campaign
 from judging.services.access import ManagersOnly
@@ -24,7 +25,6 @@ from sampling.models import Draw
 from sampling.questions import QuestionRefused
 from sampling.serializers.designs import (
     CampaignJobAnswer,
-    DesignForecastAnswer,
     DesignRequest,
     DrawRequest,
     DrawsAnswer,
@@ -51,12 +51,13 @@ class ForecastView(APIView):
     permission_classes = (ManagersOnly,)
     scope = "read"
 
-    @extend_schema(operation_id="forecasts_create", request=DesignRequest, responses=DesignForecastAnswer)
+    @extend_schema(operation_id="forecasts_create", request=ForecastRequest, responses=DesignForecastAnswer)
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
         campaign = campaign_of(campaign_id)
-        design = _valid_data(DesignRequest, request, campaign)["design"]
+        sent = _valid_data(ForecastRequest, request, campaign)
+        design, rates = sent["design"], (sent["misses"], sent["false_alarms"])
         try:
-            forecast, _ = compute(campaign=campaign, design=design)
+            forecast, _ = compute(campaign=campaign, design=design, rates=rates)
         except (FrameRefused, QuestionRefused) as refusal:
             raise DesignRefused(str(refusal)) from refusal
         return Response({"design": design.parameters(), **forecast.as_json()})

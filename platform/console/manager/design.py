@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST
 from analytics.charts import Chart, curve
 from analytics.services.forecast import Forecast, forecast, queue_forecast
 from console.forms.design import DesignForm, pairs
+from console.forms.error_rates import ErrorRatesForm
 from console.manager.setup_steps import rail_of
 from console.researcher.plots import plot_answer
 from judging.models import Campaign
@@ -24,6 +25,7 @@ from sampling.frames import newest_draw
 from sampling.measures.kinds import Linear
 from sampling.measures.registry import designed_ratios, keys_of, suggested_designs
 from sampling.models import Draw
+from sampling.outlook import outlook_sentence
 from sampling.questions import Design
 from sampling.services.forecasting import Preview, mixture_sentence
 from sampling.services.layout import missing_topics, queue_parts
@@ -52,14 +54,14 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     asked = request.POST or (request.GET if "question" in request.GET else None)
     is_imported = earlier is not None and bool(earlier.selection_kind.no_top_up)
     form = DesignForm(asked, campaign=row, user=user_of(request), earlier=None if is_imported else earlier)
+    rates = ErrorRatesForm(asked)
     outlook, chosen = Forecast(), None
-    if asked and not obstacle and form.is_valid():
+    if asked and not obstacle and form.is_valid() and rates.is_valid():
         chosen = form.design()
         if request.method == "POST":
-            return (
-                _preview(request, row, chosen) if "preview" in request.POST else _draw(request, row, chosen)
-            )
-        outlook = forecast(campaign=row, design=chosen)
+            asks = "preview" in request.POST
+            return _preview(request, row, chosen, rates) if asks else _draw(request, row, chosen)
+        outlook = forecast(campaign=row, design=chosen, rates=rates.shares())
     preview = _preview_context(outlook, chosen, form) if chosen else None
     if "plot" in request.GET:
         return plot_answer(request, {"curve": lambda: preview["curve"] if preview else None})
@@ -70,6 +72,7 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "n_drawn": row.n_drawn or 0,
         "obstacle": obstacle,
         "form": form,
+        "rates": rates,
         "asked": chosen,
         "pairs": pairs(chosen) if chosen else [],
         "forecast": outlook,
@@ -81,7 +84,9 @@ def design(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "same judgments. With a sample of whole topics: any measure that is a mean over topics, such as ERR@10.",
         **(rail_of(row.pk, "design") if is_draft and not is_part else {}),
     }
-    return render(request, "console/manager/design.html", context, status=400 if form.errors else 200)
+    return render(
+        request, "console/manager/design.html", context, status=400 if form.errors or rates.errors else 200
+    )
 
 
 def _draw(request: HttpRequest, row: Campaign, design: Design) -> HttpResponse:
@@ -96,10 +101,10 @@ def _draw(request: HttpRequest, row: Campaign, design: Design) -> HttpResponse:
     return _job_page(job, back)
 
 
-def _preview(request: HttpRequest, row: Campaign, design: Design) -> HttpResponse:
+def _preview(request: HttpRequest, row: Campaign, design: Design, rates: ErrorRatesForm) -> HttpResponse:
     """Lead to the page that shows the forecast, by way of its job where the pool is large."""
-    back = f"{reverse('console:design', args=[row.pk])}?{urlencode(pairs(design))}"
-    job = queue_forecast(campaign=row, design=design, user=user_of(request))
+    back = f"{reverse('console:design', args=[row.pk])}?{urlencode([*pairs(design), *rates.pairs()])}"
+    job = queue_forecast(campaign=row, design=design, user=user_of(request), rates=rates.shares())
     return _job_page(job, back) if job and job.is_active else redirect(f"{back}#preview")
 
 
@@ -242,6 +247,8 @@ def _preview_context(outlook: Forecast, asked: Design, form: DesignForm) -> dict
             for name in order
         ],
         "half_width": _plus_or_minus(width),
+        "corrected": outlook_sentence(preview.corrected) if width is not None and preview.corrected else "",
+        "is_assumed": preview.corrected.get("is_assumed", False),
         "by_audit": _plus_or_minus(preview.audit_half_width) if width is not None else "",
         "other_designs": _other_designs(preview, asked) if chosen == "default" and width else "",
         "n_topics": preview.n_topics and round(preview.n_topics),

@@ -25,6 +25,7 @@ from judging.models import Campaign
 from judging.services.access import managers_only, researchers_only
 from sampling.frames import FrameRefused, newest_draw
 from sampling.measures.registry import sums_among
+from sampling.outlook import outlook_sentence
 from sampling.services.queueing import DrawRunning, queue_draw
 from touchstone.models import user_of
 
@@ -141,6 +142,7 @@ def _reuse_numbers(reuse: Answer, target: float | None, top_up: TopUpAnswer) -> 
         "effective": f"{reuse.effective_judgments:,.0f}",
         "half_width": _digits(reuse.outside.half_width if reuse.outside else reuse.half_width),
         "half_width_now": _digits(now),
+        "corrected": outlook_sentence(reuse.corrected),
         "variance": "" if reuse.relative_variance is None else f"{reuse.relative_variance:.2g}",
         "wanted": _digits(target),
         "n_new": max(1, round(made.n_new)) if made else 0,

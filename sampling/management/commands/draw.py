@@ -10,6 +10,7 @@ from judging.models import Campaign
 from judging.services.errors import Refused
 from sampling.design_fields import DESIGN_FIELDS, DesignField, FieldKind
 from sampling.measures.registry import suggested_designs
+from sampling.outlook import USUAL_RATES, assumed_errors, outlook_sentence
 from sampling.questions import Design, parse_designed
 from sampling.serializers.designs import draw_json
 from sampling.services.calibrating import with_source
@@ -31,6 +32,7 @@ def _measure(field: DesignField) -> dict[str, Any]:
     return {"metavar": field.initial, "help": f"{field.help}: {examples}, ..."}
 
 
+ERRORS = ("relevant documents judged not relevant", "the others judged relevant")
 OPTIONS: dict[FieldKind, Callable[[DesignField], dict[str, Any]]] = {
     FieldKind.CHOICE: lambda field: {"choices": field.keys},
     FieldKind.RUNS: lambda field: {"nargs": "*", "metavar": "RUN"},
@@ -52,6 +54,9 @@ class Command(BaseCommand):
             option |= {"required": True} if field.is_required else {"default": field.default}
             parser.add_argument(f"--{field.name.replace('_', '-')}", **option)
         parser.add_argument("--seed", type=int, help="of a first batch; later ones keep it")
+        for rate, usual, what in zip(("misses", "false-alarms"), USUAL_RATES, ERRORS, strict=True):
+            words = f"share of {what}, assumed by the preview of the corrected number"
+            parser.add_argument(f"--{rate}", type=float, default=usual, metavar="SHARE", help=words)
         parser.add_argument("--preview", action="store_true", help="say what the budget buys; draw nothing")
         parser.add_argument("--output", choices=["table", "json"], default="table")
 
@@ -62,7 +67,8 @@ class Command(BaseCommand):
             if preview:
                 if seed is not None:
                     raise CommandError("a preview has no seed: nothing is drawn")
-                self.stdout.write(_preview_text(stored_campaign, design, output))
+                rates = options["misses"], options["false_alarms"]
+                self.stdout.write(_preview_text(stored_campaign, design, rates, output))
             else:
                 self.stdout.write(_draw_text(stored_campaign, design, seed, output))
 
@@ -93,8 +99,10 @@ def _design(options: dict[str, Any]) -> Design:
     return Design(**given | {"measure": parse_designed(given["measure"], given["topic_selection"]).name})
 
 
-def _preview_text(campaign: Campaign, design: Design, output: str) -> str:
-    shown = preview(campaign=campaign, design=design)
+def _preview_text(campaign: Campaign, design: Design, rates: tuple[float, float], output: str) -> str:
+    relevant = design.parse_measure().relevant_grade or campaign.scale.relevant_grade
+    errors = assumed_errors(len(campaign.scale.values()), relevant, rates)
+    shown = preview(campaign=campaign, design=design, errors=errors)
     if output == "json":
         return json.dumps({"design": design.parameters(), **shown.as_json()}, indent=2)
     return preview_table(shown, design)
@@ -106,7 +114,8 @@ def preview_table(shown: Preview, design: Design) -> str:
     rows = [
         f"{shown.n_frame:,} pooled documents, {shown.n_question:,} matter for the question{already}",
         *([] if shown.n_topics is None else [f"about {shown.n_topics:,.0f} topics, each judged completely"]),
-        f"expected half-width of the 95 % confidence interval in {design.measure}, judgments taken as free of error",
+        f"expected half-width of the 95 % confidence interval in {design.measure} by the drawing alone:",
+        "judgments taken as free of error",
         "",
         _row("items", [NAMES[name] for name in shown.widths]),
     ]
@@ -120,6 +129,7 @@ def preview_table(shown: Preview, design: Design) -> str:
         rows += ["", mixture_sentence(shown.mixture, min(design.budget, shown.n_frame))]
     if shown.n_silent_topics:
         rows += ["", f"{shown.n_silent_topics:,} topics in which no document says anything of the question"]
+    rows += ["", outlook_sentence(shown.corrected)]
     if any(width is None for widths in shown.widths.values() for width in widths):
         rows.append("         -  not reached in this design, however many are judged")
     return "\n".join(rows)

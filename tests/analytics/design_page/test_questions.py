@@ -43,7 +43,7 @@ def test_every_question_is_previewed_and_what_was_previewed_is_drawn(page, post,
     assert "Expected precision" in text
     assert "<svg" in text
     assert f"of the {N_FRAME} pooled documents affect this question" in text
-    assert "The forecast leaves out assessors' errors" in text
+    assert "The curve and the table leave out assessors' errors" in text
     carried = [part.split('">')[0] for part in text.split('<input type="hidden" name="')[2:]]
     carried = [tuple(part.split('" value="')) for part in carried if "csrf" not in part]
     sent = {}

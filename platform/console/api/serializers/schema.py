@@ -5,6 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from analytics.estimation.outside import Standing
+from console.api.serializers.forecasts import CorrectedAnswer
 from sampling.serializers.designs import DesignAnswer
 
 
@@ -135,6 +136,7 @@ class ReuseAnswer(serializers.Serializer[Any]):
     too_few = serializers.CharField(allow_blank=True)
     usual_half_width = serializers.FloatField(allow_null=True)
     outside = OutsideAnswer(allow_null=True)
+    corrected = CorrectedAnswer(help_text="`half_width` is the drawing alone")
     wanted_half_width = serializers.FloatField(allow_null=True)
     lacking = LackingAnswer(allow_null=True)
     lacking_refusal = serializers.CharField(allow_blank=True)

@@ -1,0 +1,158 @@
+"""Where the errors of a campaign's assessors are known from; the corrected number that a new run is to expect."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import polars as pl
+from django.db.models import OuterRef, Subquery
+
+from analytics.estimation.confusion import GOLD_FOR_A_ROW
+from analytics.models import Computation, ConfusionEstimate
+from judging.kinds import ITEM_COLUMNS
+from judging.models import Assessor, Campaign
+from sampling.arrays import FloatArray
+from sampling.frames import returned_in_frame
+from sampling.judged import question_influence
+from sampling.measures.families import grade_gains, weights_of_runs
+from sampling.measures.registry import parse_linear
+from sampling.models import Draw
+from sampling.outlook import USUAL_RATES, LabelErrors, assumed_errors
+from sampling.questions import Design
+from sampling.services.auditable import asked_runs
+from sampling.services.outlook import ExpectedDraw, corrected_outlook
+
+MOST_RUNS = 12  # of the question of the draw, that the played audit goes by
+Scope = ConfusionEstimate.Scope
+
+
+def label_errors(
+    campaign: Campaign, relevant_grade: int, rates: tuple[float, float] = USUAL_RATES
+) -> LabelErrors:
+    """Return how a label errs here: as gold shows in this campaign, else in others with its assessors, else as assumed.
+
+    `rates` are the misses and false alarms to assume. Measured counts if gold has shown ten labels or more of documents
+    on either side of relevance; of a grade without gold the row is the assumed one. Elsewhere are campaigns of the same
+    collection, or of one open to all, with a scale of as many grades and the same relevant one.
+    """
+    n_grades = len(campaign.scale.values())
+    assumed = assumed_errors(n_grades, relevant_grade, rates)
+    here = _sum_of(_counts_here(campaign), n_grades)
+    if _says_enough(here, relevant_grade):
+        gold = round(float(here.sum()))
+        return LabelErrors(
+            _rows(here, assumed.matrix), f"measured in this campaign on {gold:,} gold labels", False
+        )
+    rows = _elsewhere(campaign)
+    there = _sum_of((row.counts for row in rows), n_grades)
+    if _says_enough(there, relevant_grade):
+        n_campaigns = len({row.computation_id for row in rows})
+        where = "1 earlier campaign" if n_campaigns == 1 else f"{n_campaigns} earlier campaigns"
+        words = f"measured in {where} with the same assessors on {round(float(there.sum())):,} gold labels"
+        return LabelErrors(_rows(there, assumed.matrix), words, False)
+    return assumed
+
+
+def errors_for(campaign: Campaign, design: Design, rates: tuple[float, float] = USUAL_RATES) -> LabelErrors:
+    """Return `label_errors` for the measure of a design."""
+    return label_errors(
+        campaign, design.parse_measure().relevant_grade or campaign.scale.relevant_grade, rates
+    )
+
+
+def _counts_here(campaign: Campaign) -> list[Any]:
+    newest = Computation.objects.filter(campaign=campaign).order_by("-id").values("pk")[:1]
+    found = ConfusionEstimate.objects.filter(computation__in=Subquery(newest), scope=Scope.POOLED)
+    return [row.counts for row in found]
+
+
+def _elsewhere(campaign: Campaign) -> list[ConfusionEstimate]:
+    """Return the newest counts of the campaign's assessors in other campaigns that everybody here may know of."""
+    judges = campaign.assessors.exclude(tier=Assessor.Tier.GOLD).values("user")
+    others = Campaign.objects.filter(deleted_at=None, collection__deleted_at=None).exclude(pk=campaign.pk)
+    others = others.filter(collection=campaign.collection) | others.filter(collection__is_restricted=False)
+    newest = Computation.objects.filter(campaign=OuterRef("computation__campaign")).order_by("-id")
+    rows = ConfusionEstimate.objects.filter(
+        scope=Scope.ASSESSOR,
+        assessor__user__in=judges,
+        computation__campaign__in=others,
+        computation=Subquery(newest.values("pk")[:1]),
+    ).select_related("computation__campaign__scale")
+    own = campaign.scale
+    return [
+        row
+        for row in rows
+        if (scale := row.computation.campaign.scale).relevant_grade == own.relevant_grade
+        and len(scale.values()) == len(own.values())
+    ]
+
+
+def _sum_of(tables: Iterable[Any], n_grades: int) -> FloatArray:
+    total = np.zeros((n_grades, n_grades))
+    for table in tables:
+        total += np.asarray(table, dtype=np.float64)
+    return total
+
+
+def _says_enough(counts: FloatArray, relevant: int) -> bool:
+    return bool(min(counts[:relevant].sum(), counts[relevant:].sum()) >= GOLD_FOR_A_ROW)
+
+
+def _rows(counts: FloatArray, assumed: FloatArray) -> FloatArray:
+    """Return P(given | true), with half a label more in every cell; of a grade without gold the assumed row."""
+    smoothed = counts + 0.5
+    measured = smoothed / smoothed.sum(axis=1, keepdims=True)
+    return np.where(counts.sum(axis=1, keepdims=True) > 0, measured, assumed)
+
+
+# -- a run that is asked about ----------------------------------------------------------------------------------
+
+
+def reuse_outlook(
+    campaign: Campaign,
+    draw: Draw,
+    frame: pl.DataFrame,
+    *,
+    weights: FloatArray,
+    prior: FloatArray,
+    gains: FloatArray,
+    relevant: int,
+) -> dict[str, Any]:
+    """Return what is expected of the corrected number of a run, or pair, with these weights in the frame, as JSON.
+
+    What is drawn is known; the audit is the planned one of the campaign's own question.
+    """
+    drawn = frame["drawn_in"].to_numpy() > 0
+    measure = parse_linear(draw.parameters["measure"])
+    own_relevant = measure.relevant_grade or campaign.scale.relevant_grade
+    expected = ExpectedDraw(
+        frame["inclusion_probability"].to_numpy(),
+        _contrast(campaign, draw, frame, drawn),
+        frame["topic_id"].rank("dense").to_numpy().astype(np.int64) - 1,
+        prior,
+        drawn,
+    )
+    return corrected_outlook(
+        campaign,
+        expected,
+        np.square(weights),
+        gains=(gains, grade_gains(measure, campaign.scale.gains(), own_relevant)),
+        relevant=relevant,
+        errors=label_errors(campaign, relevant),
+    )
+
+
+def _contrast(campaign: Campaign, draw: Draw, frame: pl.DataFrame, drawn: np.ndarray) -> FloatArray:
+    """Return how much a drawn document says about the question of the draw, by at most twelve of its runs."""
+    contrast = np.zeros(frame.height)
+    if not drawn.any():
+        return contrast
+    runs = list(campaign.collection.runs.all())
+    asked = asked_runs(draw, [run.run_id for run in runs])
+    if len(asked) > MOST_RUNS:
+        asked = [asked[place] for place in np.linspace(0, len(asked) - 1, MOST_RUNS).astype(int)]
+    pairs = frame.filter(pl.Series(drawn)).select(ITEM_COLUMNS)
+    ranks = returned_in_frame(pairs, [runs[place] for place in asked], draw.parameters["depth"])
+    weights = weights_of_runs(parse_linear(draw.parameters["measure"]), ranks, len(draw.parameters["topics"]))
+    contrast[drawn] = question_influence(weights, np.ones(pairs.height))
+    return contrast

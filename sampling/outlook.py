@@ -1,0 +1,239 @@
+"""How wide the corrected number's interval will be, in closed form: from the draw, the labels and the audit to come.
+
+The variance of `analytics.estimation.two_phase` in expectation over grades, draw, labels and audit, for a fixed
+prediction by the class of an item's labels:
+
+    V_drawing = sum (1 - pi)/pi w^2 s^2             s^2 = sum_g p(g) (v_g - f)^2,  f = sum_g p(g) v_g
+    V_gold  = sum_judged (w/pi)^2 (1/a - 1) t^2   t^2 = sum_g p(g) sum_l P(l|g) (v_g - m_l)^2
+    m_l       = sum pi p(g) P(l|g) v_g / sum pi p(g) P(l|g), over items and grades
+
+p(g) is the predicted chance of an item's grade, P(l|g) that of its labels' class, a the chance of an audit of a judged
+item: an item that gets gold for certain adds nothing to V_gold. It is exact where items are drawn, labelled and
+audited independently. Left out: how the prediction is learned, and that t has few degrees of freedom after a small
+audit, both of which make intervals wider; that the estimator predicts from more than the class, which makes them
+narrower; and that some strategies of audits go by the labels.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sampling.arrays import FloatArray, numbers, probabilities
+from sampling.forecasts import NORMAL_97_5
+
+USUAL_RATES = (0.20, 0.15)  # misses, false alarms: assumed where nothing is measured
+
+
+@dataclass(frozen=True)
+class LabelErrors:
+    """How a label errs: P(given grade | true grade), and in words where that is known from."""
+
+    matrix: FloatArray
+    origin: str
+    is_assumed: bool
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """The expected variance of the corrected number by source; `assessors` is None where no audit is planned."""
+
+    drawing: float
+    assessors: float | None
+    topics: float = 0.0
+
+    @property
+    def variance(self) -> float | None:
+        return None if self.assessors is None else self.drawing + self.assessors + self.topics
+
+    @property
+    def half_width(self) -> float | None:
+        """Return half the 95 % confidence interval; None without an audit, or where an item has no chance."""
+        if self.variance is None or not np.isfinite(self.variance):
+            return None
+        return float(NORMAL_97_5 * np.sqrt(self.variance))
+
+    def shares(self) -> dict[str, float]:
+        """Return the part of each source in the variance; empty where there is none.
+
+        >>> Outlook(1.0, 3.0).shares()
+        {'drawing': 0.25, 'assessors': 0.75, 'topics': 0.0}
+        """
+        if not self.variance or not np.isfinite(self.variance):
+            return {}
+        parts = {"drawing": self.drawing, "assessors": self.assessors or 0.0, "topics": self.topics}
+        return {name: part / self.variance for name, part in parts.items()}
+
+
+def assumed_errors(
+    n_grades: int, relevant_grade: int, rates: tuple[float, float] = USUAL_RATES
+) -> LabelErrors:
+    """Return errors of which only two rates are assumed: misses (relevant taken for not relevant), and false alarms.
+
+    A label on the right side of relevance is taken to be the right grade, one on the wrong side any of its grades.
+
+    Raises
+    ------
+    ValueError
+        A rate outside [0, 1], or labels that say nothing or the reverse: rates that sum to 1 or more.
+
+    Examples
+    --------
+    >>> assumed_errors(3, 1, (0.2, 0.1)).matrix.tolist()
+    [[0.9, 0.05, 0.05], [0.2, 0.8, 0.0], [0.2, 0.0, 0.8]]
+    """
+    misses, false_alarms = rates
+    if not 0 < relevant_grade < n_grades:
+        raise ValueError(f"relevant_grade must be within 1 and {n_grades - 1}, got {relevant_grade}")
+    if not (0 <= misses <= 1 and 0 <= false_alarms <= 1 and misses + false_alarms < 1):
+        raise ValueError(
+            f"misses and false alarms must be within 0 and 1 and sum to less than 1, got {misses} and {false_alarms}"
+        )
+    matrix = np.zeros((n_grades, n_grades))
+    matrix[:relevant_grade, relevant_grade:] = false_alarms / (n_grades - relevant_grade)
+    matrix[relevant_grade:, :relevant_grade] = misses / relevant_grade
+    matrix[np.diag_indices(n_grades)] = np.where(
+        np.arange(n_grades) < relevant_grade, 1 - false_alarms, 1 - misses
+    )
+    words = f"assumed, not measured: {misses:.0%} misses and {false_alarms:.0%} false alarms"
+    return LabelErrors(matrix, words.replace("%", " %"), True)
+
+
+def grade_chances(prior: ArrayLike, n_grades: int, relevant_grade: int) -> FloatArray:
+    """Return p[item, grade] of items relevant with probability `prior`: alike for all grades of a side.
+
+    >>> grade_chances([0.5], 3, 1).tolist()
+    [[0.5, 0.25, 0.25]]
+    """
+    p = probabilities("prior", prior)
+    n_relevant = n_grades - relevant_grade
+    side = np.zeros((2, n_grades))
+    side[0, :relevant_grade], side[1, relevant_grade:] = 1 / relevant_grade, 1 / n_relevant
+    return np.asarray((1 - p)[:, None] * side[0] + p[:, None] * side[1])
+
+
+def label_classes(matrix: ArrayLike, n_labels: int) -> FloatArray:
+    """Return P(class | true grade) of an item with so many independent labels; its class is the sum of their grades.
+
+    That orders items as the mean of their grades does, a campaign's usual aggregated label.
+
+    >>> label_classes([[0.75, 0.25], [0.5, 0.5]], 2).tolist()
+    [[0.5625, 0.375, 0.0625], [0.25, 0.5, 0.25]]
+    """
+    errors = numbers("matrix", matrix, ndim=2)
+    if errors.shape[0] != errors.shape[1] or not np.allclose(errors.sum(axis=1), 1, atol=1e-6):
+        raise ValueError(f"matrix must be square with rows that sum to 1, got shape {errors.shape}")
+    if n_labels < 1:
+        raise ValueError(f"n_labels must be at least 1, got {n_labels}")
+    classes = errors
+    for _ in range(n_labels - 1):
+        classes = np.stack([np.convolve(row, once) for row, once in zip(classes, errors, strict=True)])
+    return classes
+
+
+def class_predictions(weight_of_grade: ArrayLike, classes: ArrayLike, gains: ArrayLike) -> FloatArray:
+    """Return m_l, the expected gain by class; 0 of a class that nothing gets.
+
+    `weight_of_grade` is the expected number of judged items of every true grade.
+
+    >>> class_predictions([3.0, 1.0], [[0.75, 0.25], [0.25, 0.75]], [0.0, 1.0]).tolist()
+    [0.1, 0.5]
+    """
+    joint = np.asarray(weight_of_grade, dtype=np.float64)[:, None] * np.asarray(classes, dtype=np.float64)
+    total = joint.sum(axis=0)
+    value = np.asarray(gains, dtype=np.float64) @ joint
+    return np.asarray(np.divide(value, total, out=np.zeros(total.size), where=total > 0))
+
+
+def outlook(
+    squares: ArrayLike,
+    draw_probability: ArrayLike,
+    chances: ArrayLike,
+    *,
+    classes: ArrayLike,
+    gains: ArrayLike,
+    audit_probability: ArrayLike | None,
+    drawn: ArrayLike | None = None,
+    topics: float = 0.0,
+) -> Outlook:
+    """Return the expected variance of the corrected number.
+
+    Parameters
+    ----------
+    squares : array [item]
+        w^2, or for several comparisons its mean over them: then variances are means over them too.
+    draw_probability : array [item]
+        pi; with a weight and without a chance the variance is infinite.
+    chances : array [item, grade]
+        p(g) from what is known before any judgment.
+    classes : array [grade, class]
+        See `label_classes`.
+    gains : array [grade]
+    audit_probability : array [item] or None
+        a, within (0, 1] where an item can be judged; of an item that was audited anew in every play its mean is
+        that of 1/a (`sampling.audit_plays`). None: no audit is planned, so there is no corrected number.
+    drawn : bool array [item], optional
+        Which items were drawn, once that is known: then V_gold is the sum over them.
+    topics : float
+        What the spread between topics adds to the variance.
+
+    Raises
+    ------
+    ValueError
+        Arrays that do not fit; an item that can be judged without a chance of an audit.
+    """
+    square, pi = numbers("squares", squares), probabilities("draw_probability", draw_probability)
+    chance, value = numbers("chances", chances, ndim=2), numbers("gains", gains)
+    if square.size != pi.size or chance.shape != (pi.size, value.size):
+        raise ValueError(
+            f"squares, draw_probability and chances must be of as many items, got {square.size}, {pi.size} "
+            f"and {chance.shape}"
+        )
+    spread = np.maximum(chance @ value**2 - np.square(chance @ value), 0.0)
+    if np.any((pi == 0) & (square * spread > 0)):
+        drawing = np.inf
+    else:
+        odds = np.divide(1 - pi, pi, out=np.zeros(pi.size), where=pi > 0)
+        drawing = float((odds * square * spread).sum())
+    if audit_probability is None:
+        return Outlook(drawing, None, topics)
+    known = pi > 0 if drawn is None else np.asarray(drawn, dtype=bool)
+    audit = probabilities("audit_probability", audit_probability)
+    if audit.size != pi.size or np.any(audit[known] == 0):
+        raise ValueError("audit_probability of an item that can be judged must be above 0")
+    table = numbers("classes", classes, ndim=2)
+    predicted = class_predictions(pi @ chance, table, value)
+    left = (table * np.square(value[:, None] - predicted[None])).sum(axis=1)  # by true grade
+    often = pi[known] if drawn is None else np.ones(int(known.sum()))
+    terms = often / pi[known] ** 2 * square[known] * (1 / audit[known] - 1) * (chance[known] @ left)
+    return Outlook(drawing, float(terms.sum()), topics)
+
+
+# -- in words -------------------------------------------------------------------------------------------------
+
+
+def outlook_sentence(corrected: Mapping[str, Any]) -> str:
+    """Return what is expected of the corrected number, from its outlook as JSON.
+
+    >>> shown = {"half_width": 0.658, "shares": {"drawing": 0.004, "assessors": 0.996, "topics": 0.0}, "refusal": "",
+    ...          "n_gold": 200, "errors_from": "measured in this campaign"}
+    >>> print(outlook_sentence(shown).replace(". ", ".\\n"))
+    Corrected number: expect ± 0.658, drawing 0 % and assessors' errors 100 % of its variance, with 200 gold labels.
+    Assessors' errors: measured in this campaign.
+    """
+    if corrected["refusal"]:
+        return f"{corrected['refusal']}."
+    width = corrected["half_width"]
+    parts = {"drawing": "drawing", "assessors": "assessors' errors", "topics": "topics"}
+    shares = [
+        f"{parts[name]} {round(100 * share)} %"
+        for name, share in corrected["shares"].items()
+        if share or name != "topics"
+    ]
+    of_what = f", {' and '.join(shares)} of its variance" if shares else ""
+    shown = f"{width:.3f}" if width >= 0.01 or width == 0 else f"{width:.2g}"
+    gold = "" if corrected["n_gold"] is None else f", with {round(corrected['n_gold']):,} gold labels"
+    source = f" Assessors' errors: {corrected['errors_from']}." if corrected["errors_from"] else ""
+    return f"Corrected number: expect ± {shown}{of_what}{gold}.{source}"

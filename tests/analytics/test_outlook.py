@@ -1,0 +1,329 @@
+"""The corrected number that is forecast: by page, API, command and for a new run, and where the errors are from."""
+
+import json
+
+import numpy as np
+import pytest
+from audit_plans import audited, client_of, judged
+from design_campaign import PAIR, undrawn
+from django.core.management import CommandError, call_command
+from django.urls import reverse
+from small_campaign import make_assessor, make_campaign, make_collection
+
+import analytics.tasks  # noqa: F401 (registers the jobs)
+from analytics.services.forecast import LARGEST_AT_ONCE, forecast, queue_forecast
+from analytics.services.outlook import errors_for, label_errors
+from analytics.services.recomputation import recompute
+from analytics.services.reuse import ReuseQuestion, answer
+from judging.services.campaigns import add_assessor, open_campaign
+from sampling.models import AuditSchedule
+from sampling.outlook import assumed_errors, grade_chances, label_classes, outlook
+from sampling.questions import Design
+from sampling.services.drawing import draw
+from sampling.services.forecasting import preview
+from sampling.services.population import population_of
+from touchstone import jobs
+from touchstone.models import User
+
+pytestmark = pytest.mark.django_db
+
+DESIGN = Design("pair", ("run0", "run2"), "DCG@10", 10, 20)
+NO_AUDIT = "There will be no corrected number: no audit is planned"
+
+
+@pytest.fixture(autouse=True)
+def plain_static_files(settings):
+    name = "django.contrib.staticfiles.storage.StaticFilesStorage"
+    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": name}}
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    return undrawn(make_collection(tmp_path))
+
+
+def plan(campaign, **fields):
+    return AuditSchedule.objects.create(
+        campaign=campaign, **{"items_each_time": 5, "items_in_total": 10, "strategy": "simple"} | fields
+    )
+
+
+def text_of(response):
+    return " ".join(response.content.decode().split())
+
+
+# -- the design -----------------------------------------------------------------------------------------------
+
+
+def test_without_a_planned_audit_there_is_no_corrected_number(campaign):
+    shown = preview(campaign=campaign, design=DESIGN).corrected
+    assert shown["refusal"] == NO_AUDIT
+    assert (shown["half_width"], shown["shares"]) == (None, {})
+    for fields in ({"tier": "silver"}, {"is_active": False}):
+        made = plan(campaign, **fields)
+        assert preview(campaign=campaign, design=DESIGN).corrected["refusal"] == NO_AUDIT
+        made.delete()
+
+
+def test_of_everything_judged_and_an_even_audit_the_forecast_is_the_closed_form(campaign):
+    """All 42 pairs are drawn, so each has the chance 10/42 of an audit: nothing is left to the plays."""
+    plan(campaign)
+    everything = Design("pair", ("run0", "run2"), "DCG@10", 10, 42)
+    shown = preview(campaign=campaign, design=everything).corrected
+    population = population_of(campaign, everything)
+    errors = assumed_errors(4, campaign.scale.relevant_grade).matrix
+    p, square = population.design_prior, population.says.squared_contrast
+    gains = np.array(campaign.scale.gains())
+    grades = np.concatenate([(1 - p)[:, None], np.repeat(p[:, None] / 3, 3, axis=1)], axis=1)
+    mean = (grades.sum(axis=0) @ (errors * gains[:, None])) / (grades.sum(axis=0) @ errors)
+    left = np.array(
+        [[errors[g, given] * (gains[g] - mean[given]) ** 2 for given in range(4)] for g in range(4)]
+    )
+    variance = (square * (42 / 10 - 1) * (grades @ left.sum(axis=1))).sum()
+    assert shown["half_width"] == pytest.approx(1.959964 * np.sqrt(variance), rel=1e-6)
+    assert shown["shares"] == {"drawing": 0.0, "assessors": 1.0, "topics": 0.0}
+    assert (shown["n_gold"], shown["is_assumed"]) == (10.0, True)
+
+
+def test_more_gold_and_better_judges_narrow_it_and_drawing_alone_stays(campaign):
+    made = plan(campaign)
+    usual = preview(campaign=campaign, design=DESIGN)
+    better = preview(campaign=campaign, design=DESIGN, errors=assumed_errors(4, 1, (0.05, 0.05)))
+    assert better.corrected["half_width"] < usual.corrected["half_width"]
+    assert better.widths == usual.widths
+    made.items_in_total = 15
+    made.save()
+    assert preview(campaign=campaign, design=DESIGN).corrected["half_width"] < usual.corrected["half_width"]
+    assert usual.widths["default"][usual.budgets.index(20)] < usual.corrected["half_width"]
+
+
+def test_gold_judges_leave_the_drawing_alone(campaign):
+    make_assessor(campaign, "greta", tier="gold")
+    shown = preview(campaign=campaign, design=DESIGN).corrected
+    assert shown["shares"]["assessors"] == 0
+    assert shown["shares"]["drawing"] == 1
+    assert (shown["n_gold"], shown["errors_from"]) == (None, "none, gold assessors judge all")
+
+
+def test_draws_with_replacement_and_whole_topics_say_that_there_is_none(campaign):
+    plan(campaign)
+    again = Design("pair", ("run0", "run2"), "DCG@10", 10, 20, method="paper", selection="replacement")
+    assert "with replacement" in preview(campaign=campaign, design=again).corrected["refusal"]
+    whole = Design("pair", ("run0", "run2"), "DCG@10", 10, 20, topic_selection="sample")
+    assert "whole topics have no audits" in preview(campaign=campaign, design=whole).corrected["refusal"]
+
+
+@pytest.mark.parametrize(
+    ("question", "runs"),
+    [("system", ("run0",)), ("baseline", ("run1", "run0", "run2")), ("ranking", ()), ("pool", ())],
+)
+def test_every_question_has_a_forecast(campaign, question, runs):
+    plan(campaign, strategy="influence")
+    shown = preview(campaign=campaign, design=Design(question, runs, "DCG@10", 10, 20)).corrected
+    assert shown["half_width"] > 0
+    assert sum(shown["shares"].values()) == pytest.approx(1)
+    assert shown == preview(campaign=campaign, design=Design(question, runs, "DCG@10", 10, 20)).corrected
+
+
+# -- where it is shown ----------------------------------------------------------------------------------------
+
+
+def test_the_page_shows_both_figures_with_shares_and_origin(campaign, client):
+    client.force_login(User.objects.create(username="mia", role="manager"))
+    address = reverse("console:design", args=[campaign.pk])
+    none = text_of(client.get(address, PAIR))
+    assert f"{NO_AUDIT}." in none
+    plan(campaign)
+    text = text_of(client.get(address, PAIR))
+    found = preview(campaign=campaign, design=DESIGN).corrected
+    assert f"Corrected number: expect ± {found['half_width']:.3f}, drawing" in text
+    assert "with 10 gold labels" in text
+    assert "assumed, not measured: 20 % misses and 15 % false alarms" in text.replace("&#x27;", "'")
+    assert "by the drawing alone, judgments taken as free of error" in text
+    other = text_of(client.get(address, PAIR | {"misses": "30", "false_alarms": ""}))
+    assert "assumed, not measured: 30 % misses and 15 % false alarms" in other
+
+
+def test_the_page_refuses_rates_that_say_nothing_beside_the_field(campaign, client):
+    client.force_login(User.objects.create(username="mia", role="manager"))
+    address = reverse("console:design", args=[campaign.pk])
+    for given, words in (
+        ({"misses": "60", "false_alarms": "40"}, "the two together must stay below 100 %"),
+        ({"misses": "101"}, "less than or equal to 100"),
+        ({"misses": "x"}, "Enter a number"),
+    ):
+        answer_of_page = client.get(address, PAIR | given)
+        assert answer_of_page.status_code == 400
+        assert words in text_of(answer_of_page)
+
+
+def test_the_rates_go_with_the_preview_of_a_large_pool(campaign, client, monkeypatch):
+    client.force_login(User.objects.create(username="mia", role="manager"))
+    monkeypatch.setattr("analytics.services.forecast.LARGEST_AT_ONCE", 1)
+    assert LARGEST_AT_ONCE > 1
+    plan(campaign)
+    address = reverse("console:design", args=[campaign.pk])
+    sent = client.post(address, PAIR | {"preview": "1", "misses": "30"})
+    assert "misses%3D30" in sent["Location"]
+    queued = queue_forecast(campaign=campaign, design=DESIGN, user=None, rates=(0.3, 0.15))
+    jobs.run(queued.pk)
+    shown = forecast(campaign=campaign, design=DESIGN, rates=(0.3, 0.15)).preview
+    assert "30 % misses" in shown.corrected["errors_from"]
+    assert forecast(campaign=campaign, design=DESIGN).needs_job  # other rates are another forecast
+    campaign.audit_schedule.delete()
+    assert forecast(campaign=campaign, design=DESIGN, rates=(0.3, 0.15)).needs_job  # so is another audit
+
+
+def test_the_api_says_what_the_page_says(campaign):
+    plan(campaign)
+    client = client_of("manager")
+    address = reverse("console:api-forecast", args=[campaign.pk])
+    body = {"question": "pair", "runs": ["run0", "run2"], "measure": "DCG@10", "depth": 10, "budget": 20}
+
+    def post(**more):
+        return client.post(address, json.dumps(body | more), content_type="application/json")
+
+    assert post().json()["corrected"] == preview(campaign=campaign, design=DESIGN).corrected
+    errors = errors_for(campaign, DESIGN, (0.3, 0.2))
+    expected = preview(campaign=campaign, design=DESIGN, errors=errors).corrected
+    assert post(misses=0.3, false_alarms=0.2).json()["corrected"] == expected
+    refused = post(misses=0.6, false_alarms=0.4)
+    assert refused.status_code == 400
+    assert "false_alarms" in json.dumps(refused.json())
+
+
+def test_the_command_says_it_too(campaign, capsys):
+    plan(campaign)
+    asked = [
+        "--question",
+        "pair",
+        "--runs",
+        "run0",
+        "run2",
+        "--measure",
+        "DCG@10",
+        "--depth",
+        "10",
+        "--budget",
+        "20",
+    ]
+    call_command("draw", campaign.name, *asked, "--preview", "--misses", "0.3")
+    out = capsys.readouterr().out
+    expected = preview(campaign=campaign, design=DESIGN, errors=assumed_errors(4, 1, (0.3, 0.15))).corrected
+    assert f"Corrected number: expect ± {expected['half_width']:.3f}" in out
+    assert "assumed, not measured: 30 % misses and 15 % false alarms" in out
+    with pytest.raises(CommandError, match="sum to less than 1"):
+        call_command("draw", campaign.name, *asked, "--preview", "--misses", "0.9")
+
+
+# -- where the errors are known from --------------------------------------------------------------------------
+
+
+def measured_counts(campaign):
+    row = campaign.computations.latest("pk").confusions.get(scope="pooled")
+    return np.array(row.counts)
+
+
+@pytest.fixture
+def done(tmp_path):
+    """A campaign of which all is judged, with 24 documents audited."""
+    made = make_campaign(tmp_path)
+    judged(made)
+    audited(made)
+    recompute(campaign=made)
+    return made
+
+
+def test_this_campaigns_gold_comes_first(done):
+    found = label_errors(done, 1)
+    counts = measured_counts(done)
+    assert found.origin == f"measured in this campaign on {round(counts.sum())} gold labels"
+    smoothed = counts + 0.5
+    assert found.matrix == pytest.approx(smoothed / smoothed.sum(axis=1, keepdims=True))
+    assert not found.is_assumed
+
+
+def test_then_that_of_other_campaigns_with_the_same_assessors(done, tmp_path):
+    (tmp_path / "next").mkdir()
+    later = undrawn(make_collection(tmp_path / "next"))
+    assert label_errors(later, 1).is_assumed
+    for name in ("ann", "ben"):
+        add_assessor(campaign=later, user=User.objects.get(username=name), tier="bronze")
+    found = label_errors(later, 1)
+    assert found.origin.startswith("measured in 1 earlier campaign with the same assessors on ")
+    rows = done.computations.latest("pk").confusions.filter(scope="assessor")
+    smoothed = np.sum([row.counts for row in rows], axis=0) + 0.5
+    assert found.matrix == pytest.approx(smoothed / smoothed.sum(axis=1, keepdims=True))
+
+
+def test_what_not_everybody_may_see_says_nothing_elsewhere(done, tmp_path):
+    (tmp_path / "next").mkdir()
+    later = undrawn(make_collection(tmp_path / "next"))
+    for name in ("ann", "ben"):
+        add_assessor(campaign=later, user=User.objects.get(username=name), tier="bronze")
+    done.collection.is_restricted = True
+    done.collection.save()
+    assert label_errors(later, 1).is_assumed
+
+
+def test_little_gold_says_nothing(done):
+    row = done.computations.latest("pk").confusions.get(scope="pooled")
+    counts = np.array(row.counts)
+    assert counts[3].sum() < 10  # as if 3 alone were relevant
+    assert label_errors(done, 3).is_assumed
+
+
+# -- a run that is asked about --------------------------------------------------------------------------------
+
+
+def test_a_run_is_answered_with_the_corrected_number(tmp_path, client):
+    campaign = make_campaign(tmp_path, budget=20)
+    asked = ReuseQuestion("run0", "DCG@10")
+    assert answer(campaign=campaign, asked=asked).corrected["refusal"] == NO_AUDIT
+    plan(campaign)
+    said = answer(campaign=campaign, asked=asked)
+    assert said.corrected["half_width"] > said.half_width > 0
+    assert sum(said.corrected["shares"].values()) == pytest.approx(1)
+    client.force_login(User.objects.create(username="rita", role="researcher"))
+    text = text_of(
+        client.get(reverse("console:reuse", args=[campaign.pk]), {"run": "run0", "measure": "DCG@10"})
+    )
+    assert f"Corrected number: expect ± {said.corrected['half_width']:.3f}, drawing" in text
+    assert "Expected half-width, drawing alone" in text
+    found = client.get(
+        reverse("console:api-reuse", args=[campaign.pk]), {"run": "run0", "measure": "DCG@10"}
+    ).json()
+    assert found["corrected"] == said.corrected
+
+
+def test_of_a_made_draw_with_an_even_audit_it_is_the_closed_form_over_what_was_drawn(tmp_path):
+    from sampling.frames import load_frame
+
+    campaign = make_campaign(tmp_path, budget=20)
+    plan(campaign, items_in_total=7)
+    frame = load_frame(campaign.draws.get())
+    drawn = frame["drawn_in"].to_numpy() > 0
+    ranks = {(t, f"{t}d{d:02d}"): d + 1 for t in ("t0", "t1", "t2") for d in range(10)}
+    pairs = list(frame.select("topic_id", "doc_id").iter_rows())
+    w = np.array([1 / np.log2(1 + ranks[pair]) / 3 if pair in ranks else 0.0 for pair in pairs])
+    expected = outlook(
+        w**2,
+        frame["inclusion_probability"].to_numpy(),
+        grade_chances(frame["prior"].to_numpy(), 4, 1),
+        classes=label_classes(assumed_errors(4, 1).matrix, 2),
+        gains=campaign.scale.gains(),
+        audit_probability=np.full(w.size, 7 / drawn.sum()),
+        drawn=drawn,
+    )
+    found = answer(campaign=campaign, asked=ReuseQuestion("run0", "DCG@10")).corrected
+    assert found["half_width"] == pytest.approx(expected.half_width, rel=1e-9)
+    assert found["shares"] == pytest.approx(expected.shares())
+
+
+def test_a_top_up_starts_from_what_is_drawn(campaign):
+    plan(campaign)
+    draw(campaign=campaign, design=DESIGN, seed=20)
+    open_campaign(campaign=campaign, actor=None)
+    more = Design("pair", ("run0", "run2"), "DCG@10", 10, 30)
+    before, after = (preview(campaign=campaign, design=asked).corrected for asked in (DESIGN, more))
+    assert after["shares"]["drawing"] < before["shares"]["drawing"]
