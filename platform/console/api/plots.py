@@ -16,7 +16,6 @@ from rest_framework.views import APIView
 from analytics.charts import Chart
 from analytics.charts.files import PLOT_FORMATS
 from analytics.estimation.claims import claim_of
-from analytics.models import Computation
 from analytics.services.analyses import AnalysisSubject, find
 from analytics.services.plot_data import pair_forest, pair_matrix, rank_picture, run_forest
 from analytics.services.recomputation import latest_computation
@@ -75,11 +74,6 @@ class OfAny(_ByMethod, OfClaim):
 
 
 Drawn = Callable[[Campaign, dict[str, Any]], Chart | None]  # the dict: what was asked
-
-
-def _newest(picture: Callable[[Computation | None, str], Chart | None]) -> Drawn:
-    """Return the picture of the newest computation."""
-    return lambda row, sent: picture(latest_computation(campaign=row), sent["measure"])
 
 
 def _forest(row: Campaign, sent: dict[str, Any]) -> Chart | None:
