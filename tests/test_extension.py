@@ -197,7 +197,8 @@ def test_a_planted_method_is_met_everywhere(tmp_path, monkeypatch) -> None:
     assert chart is not None
     assert f"run1,planted,{row.value}," in chart.csv()
     assert "planted" in chart.svg()
-    assert "planted values</a>" in page_of(campaign, "ranking", measure="P@10", method=PLANTED)
+    asked = {"measure": "P@10", "method": PLANTED, "claim": "these-topics"}
+    assert "planted values</a>" in page_of(campaign, "ranking", **asked)
     papers = lines(made(campaign))["Planted"]
     assert (papers["source"], papers["note"]) == ("A source", help_)
 
@@ -316,4 +317,4 @@ def test_a_planted_strategy_is_met_everywhere(tmp_path, monkeypatch, capsys) -> 
     assert chances == pytest.approx({"t0": 2 / 42 + 8 / 14, "t1": 2 / 42, "t2": 2 / 42})
     computation = recompute(campaign=campaign)
     assert AuditForecast.objects.filter(computation=computation, strategy=PLANTED).count() == 1
-    assert "<td>Planted <span" in text_of(manager.get(address(campaign)))
+    assert "<td>Planted for DCG@10 <span" in text_of(manager.get(address(campaign)))

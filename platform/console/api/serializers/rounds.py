@@ -96,7 +96,7 @@ def at_field(field: str, reason: str) -> dict[str, Any]:
     return {outer: {inner: [reason]} if inner else [reason]}
 
 
-class ClaimAnswer(serializers.Serializer[Any]):
+class RoundsClaimAnswer(serializers.Serializer[Any]):
     """The difference under one claim."""
 
     claim = serializers.ChoiceField(list(CLAIMS))
@@ -125,7 +125,7 @@ class RoundsResult(serializers.Serializer[Any]):
     )
     n_audited_in_both = serializers.IntegerField(allow_null=True)
     refusal = serializers.CharField(allow_blank=True)
-    claims = ClaimAnswer(many=True)
+    claims = RoundsClaimAnswer(many=True)
     lines = serializers.ListField(child=serializers.DictField(), help_text="The papers' methods, by name")
     drift = serializers.CharField(allow_blank=True)
     sentence = serializers.CharField()
