@@ -8,6 +8,7 @@ from django.urls import reverse
 from rest_framework import serializers
 
 from judging.models import Campaign, Judgment, Topic
+from judging.serializers.strict import Token
 from judging.services.assign import AHEAD, MOST_AHEAD
 from judging.services.claims import Claim, LeasedItem
 from judging.services.item_frame import title_of
@@ -22,8 +23,8 @@ class ClaimRequest(serializers.Serializer[Any]):
 
 
 class Submission(serializers.Serializer[Any]):
-    client_token = serializers.UUIDField()
-    token = serializers.UUIDField()
+    client_token = Token()
+    token = Token()
     grade = serializers.IntegerField(min_value=-128, max_value=127, allow_null=True, default=None)
     obstacle = serializers.ChoiceField(Judgment.Obstacle.choices, allow_blank=True, default="")
     comment = serializers.CharField(max_length=2000, allow_blank=True, default="")
@@ -37,7 +38,7 @@ class SubmissionAndClaim(Submission):
 
 
 class Heartbeat(serializers.Serializer[Any]):
-    tokens = serializers.ListField(child=serializers.UUIDField(), max_length=MOST_AHEAD)
+    tokens = serializers.ListField(child=Token(), max_length=MOST_AHEAD)
 
 
 def frame_url(token: Any) -> str:

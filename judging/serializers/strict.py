@@ -4,6 +4,7 @@ Forms of several parts (uploads) and queries can only send text; there numbers a
 """
 
 import math
+import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -47,6 +48,15 @@ class Word(serializers.CharField):
         except UnicodeEncodeError:
             raise serializers.ValidationError("contains half a character") from None
         return text
+
+
+class Token(serializers.UUIDField):
+    """A UUID as text: Django REST framework would take a whole number for one, too."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if not isinstance(data, str | uuid.UUID):
+            self.fail("invalid", value=data)
+        return super().to_internal_value(data)
 
 
 class LongWord(Word):

@@ -14,6 +14,7 @@ from rest_framework.views import APIView
 from judging.models import Judgment, MachineCall
 from judging.serializers import Submission, saved_json
 from judging.serializers.schema import BatchAnswer, InstructionsAnswer
+from judging.serializers.strict import Token
 from judging.services import assign, machines
 from judging.services.errors import Refused
 from judging.services.machines import MOST_AT_ONCE
@@ -25,7 +26,7 @@ MOST_CALLS = 10 * MOST_AT_ONCE  # every retry is a call
 class CallRow(serializers.Serializer[Any]):
     """One request to a model."""
 
-    token = serializers.UUIDField()
+    token = Token()
     status = serializers.ChoiceField(MachineCall.Status.choices)
     model = serializers.CharField(max_length=200)
     detail = serializers.CharField(max_length=2000, allow_blank=True, default="", trim_whitespace=False)
@@ -44,7 +45,7 @@ class Batch(serializers.Serializer[Any]):
     calls = serializers.ListField(
         child=serializers.JSONField(allow_null=True), max_length=MOST_CALLS, default=list
     )
-    release = serializers.ListField(child=serializers.UUIDField(), max_length=MOST_AT_ONCE, default=list)
+    release = serializers.ListField(child=Token(), max_length=MOST_AT_ONCE, default=list)
 
 
 class MachineInstructions(APIView):

@@ -10,11 +10,13 @@ from django.apps import apps
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from rest_framework import serializers
 from rest_framework.mixins import ListModelMixin
 from small_campaign import give, lease, make_assessor, make_campaign, slots
 
 from console.api.urls import urlpatterns
 from judging.models import Invitation, Message, Participant
+from judging.serializers.strict import Token
 from touchstone.models import Job
 
 pytestmark = pytest.mark.django_db
@@ -271,3 +273,11 @@ def test_every_list_refuses_numbers_that_no_column_holds(world):
             assert answer.status_code in (200, 400), (name, key)
             answer = whose(world, name).get(address(world, name), {key: "\U0001f600" * 3})
             assert answer.status_code in (200, 400), (name, key)
+
+
+@pytest.mark.parametrize("sent", [1, 1.5, True, ["1"], None])
+def test_a_token_is_text(sent):
+    field = Token()
+    with pytest.raises(serializers.ValidationError):
+        field.run_validation(sent)
+    assert field.run_validation("00000000-0000-0000-0000-000000000001").int == 1

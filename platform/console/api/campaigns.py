@@ -16,7 +16,17 @@ from judging.judging_orders import RANDOM_ORDER, judging_order_choices, refused_
 from judging.label_aggregation import label_score_choices
 from judging.models import Campaign, CampaignTopic, Collection, Grade, Scale, Topic
 from judging.prompts import check_prompt
-from judging.serializers.strict import Choice, Finite, Flag, LongWord, Strict, TableChoice, WholeNumber, Word
+from judging.serializers.strict import (
+    Choice,
+    Finite,
+    Flag,
+    LongWord,
+    Strict,
+    TableChoice,
+    Token,
+    WholeNumber,
+    Word,
+)
 from judging.services import campaigns
 from judging.services.access import ManagersChange, ManagersOnly, ResearchersOnly, RestorersOnly
 from judging.services.deletion import delete_campaign, restore_campaign
@@ -120,7 +130,7 @@ class CampaignChange(Strict):
 class CampaignRequest(CampaignChange):
     """A campaign with its scale; fields that are not sent have the defaults of the page “New campaign”."""
 
-    collection = serializers.UUIDField()
+    collection = Token()
     name = Word(max_length=100)
     grades = GradeRequest(many=True, required=False)
     relevant_grade = WholeNumber(min_value=1, max_value=9, required=False)

@@ -17,7 +17,7 @@ from console.api.jobs import JobAnswer
 from console.api.judgment_options import JudgmentOptions
 from judging import records, topics
 from judging.models import Assessor, Campaign, Collection, Document, GoldAnswer, Run, ScoreList, Topic
-from judging.serializers.strict import Choice, Flag, LongWord, StrictModel, Word
+from judging.serializers.strict import Choice, Flag, LongWord, StrictModel, Token, Word
 from judging.services.access import ManagersChange, ManagersOnly, ResearchersOnly
 from judging.services.collections import change_run
 from judging.services.errors import ImportRefused
@@ -277,9 +277,7 @@ class ImportRequest(JudgmentOptions):
     assessor_kind = Choice(
         choices=Assessor.Kind.choices, required=False, help_text="Only for judgments: kind of the assessors."
     )
-    campaign = serializers.UUIDField(
-        required=False, help_text="Only for judgments that are not gold answers."
-    )
+    campaign = Token(required=False, help_text="Only for judgments that are not gold answers.")
 
     def validate_grade_map(self, text: str) -> str:
         try:

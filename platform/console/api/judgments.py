@@ -23,7 +23,7 @@ from judging.models import (
     Lease,
     Slot,
 )
-from judging.serializers.strict import LongWord, Strict, WholeNumber
+from judging.serializers.strict import LongWord, Strict, Token, WholeNumber
 from judging.services import leases
 from judging.services.access import ManagersChange, ManagersOnly, ResearchersOnly
 from judging.services.adjudication import adjudicate
@@ -227,7 +227,7 @@ class OneItem(APIView):
 
 
 class AdjudicationRequest(Strict):
-    item = serializers.UUIDField()
+    item = Token()
     grade = WholeNumber(min_value=0, max_value=9)
     reason = LongWord(max_length=2000, allow_blank=True, default="")
 

@@ -160,7 +160,10 @@ class PictureView(APIView):
 
     @extend_schema(
         operation_id="plots_retrieve",
-        responses={(200, one.content_type.partition(";")[0]): OpenApiTypes.BINARY for one in PLOT_FORMATS},
+        responses={
+            (200, kind): OpenApiTypes.OBJECT if kind.endswith("json") else OpenApiTypes.BINARY
+            for kind in (one.content_type.partition(";")[0] for one in PLOT_FORMATS)
+        },
     )
     def get(self, request: Request, campaign_id: uuid.UUID, plot: str) -> HttpResponse:
         row = drawn_campaign(campaign_id)

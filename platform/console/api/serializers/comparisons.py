@@ -61,7 +61,9 @@ class ComparedAnswer(serializers.Serializer[Any]):
     effect_size = _number("compared.test.effect_size", "Standardised mean difference over topics")
     claim_refusal = serializers.CharField(source="compared.test.refusal", default="", allow_blank=True)
     claim_warning = serializers.CharField(source="compared.test.warning", default="", allow_blank=True)
-    other = OtherClaimAnswer(source="compared.other", default=None, allow_null=True, help_text="The other claim")
+    other = OtherClaimAnswer(
+        source="compared.other", default=None, allow_null=True, help_text="The other claim"
+    )
     p_holm = _number("compared.test.p_adjusted", "Deprecated: p_adjusted")
     better = serializers.CharField(
         source="compared.higher", default=None, allow_null=True, help_text="Deprecated: the higher run"
