@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics.estimation.checks import finite, integers
+from analytics.estimation.claims import CLAIMS as KNOWN_CLAIMS
+from analytics.estimation.claims import LIKE_THESE, THESE
 from analytics.estimation.comparison import compare
 from analytics.estimation.estimate import Estimate, Floats, Ints, Refusal, estimate
 
-THESE_TOPICS = "these-topics"
-TOPICS_LIKE_THESE = "topics-like-these"
-CLAIMS = (TOPICS_LIKE_THESE, THESE_TOPICS)  # the first is the default
+THESE_TOPICS, TOPICS_LIKE_THESE = THESE.key, LIKE_THESE.key
+CLAIMS = tuple(claim.key for claim in KNOWN_CLAIMS)  # the first is the default
 FEWEST_SHARED = 3  # topics; with fewer their correlation is not estimated
 
 
