@@ -125,10 +125,11 @@ def _likely(worth: OutsideWorth) -> str:
     """Return what is likely, as a sentence; empty where nothing is known."""
     if worth.expected_above is None or worth.expected_below is None:
         return ""
-    cautious = _reach(worth.cautious_above or 0.0, worth.cautious_below or 0.0)
+    expected = _reach(worth.expected_above, worth.expected_below).removeprefix("up to ")
+    cautious = _reach(worth.cautious_above or 0.0, worth.cautious_below or 0.0).removeprefix("up to ")
     return (
-        f" Expect {_reach(worth.expected_above, worth.expected_below)}: so often was relevant what one pooled run "
-        f"alone brought in. By the most fruitful of these runs: {cautious}. Neither is a guarantee."
+        f" If they are relevant as often as what single pooled runs brought in alone, expect {expected}; as often as at "
+        f"the most fruitful of these runs, {cautious}. Neither is a guarantee."
     )
 
 
