@@ -128,8 +128,8 @@ def _likely(worth: OutsideWorth) -> str:
     expected = _reach(worth.expected_above, worth.expected_below).removeprefix("up to ")
     cautious = _reach(worth.cautious_above or 0.0, worth.cautious_below or 0.0).removeprefix("up to ")
     return (
-        f" If they are relevant as often as what single pooled runs brought in alone, expect {expected}; as often as at "
-        f"the most fruitful of these runs, {cautious}. Neither is a guarantee."
+        f" If they are relevant as often as what single pooled runs brought in alone, expect {expected}; as often as "
+        f"at the most fruitful of these runs, {cautious}. Neither is a guarantee."
     )
 
 
