@@ -15,12 +15,12 @@ from sampling.arrays import FloatArray
 from sampling.frames import returned_in_frame
 from sampling.judged import question_influence
 from sampling.measures.families import grade_gains, weights_of_runs
-from sampling.measures.registry import parse_linear
+from sampling.measures.registry import parse_linear, parse_measure
 from sampling.models import Draw
 from sampling.outlook import USUAL_RATES, LabelErrors, assumed_errors
 from sampling.questions import Design
 from sampling.services.auditable import asked_runs
-from sampling.services.outlook import ExpectedDraw, corrected_outlook
+from sampling.services.outlook import RATIO, ExpectedDraw, corrected_outlook, no_outlook
 
 MOST_RUNS = 12  # of the question of the draw, that the played audit goes by
 Scope = ConfusionEstimate.Scope
@@ -123,6 +123,8 @@ def reuse_outlook(
     What is drawn is known; the audit is the planned one of the campaign's own question.
     """
     drawn = frame["drawn_in"].to_numpy() > 0
+    if not parse_measure(draw.parameters["measure"]).kind.is_sum:
+        return no_outlook(RATIO)
     measure = parse_linear(draw.parameters["measure"])
     own_relevant = measure.relevant_grade or campaign.scale.relevant_grade
     expected = ExpectedDraw(

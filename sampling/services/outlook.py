@@ -22,7 +22,7 @@ NO_AUDIT = "There will be no corrected number: no audit is planned"
 OUT_OF_REACH = "No corrected number can be expected: some documents that affect the question cannot be drawn"
 WITH_REPLACEMENT = "The corrected number is not forecast for draws with replacement"
 WHOLE_TOPICS = "The corrected number is not forecast where whole topics are drawn"
-RATIO = "The corrected number is not forecast for ratios"
+RATIO = "The corrected number is not forecast where the question is about a ratio"
 ONE_CONTRAST = ("pair", "system", "ranking")  # here audits go by the contrast that the draw goes by
 
 

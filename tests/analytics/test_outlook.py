@@ -110,7 +110,9 @@ def test_draws_with_replacement_and_whole_topics_say_that_there_is_none(campaign
     again = Design("pair", ("run0", "run2"), "DCG@10", 10, 20, method="paper", selection="replacement")
     assert "with replacement" in preview(campaign=campaign, design=again).corrected["refusal"]
     whole = Design("pair", ("run0", "run2"), "DCG@10", 10, 20, topic_selection="sample")
-    assert "whole topics have no audits" in preview(campaign=campaign, design=whole).corrected["refusal"]
+    assert "where whole topics are drawn" in preview(campaign=campaign, design=whole).corrected["refusal"]
+    ratio = Design("pair", ("run0", "run2"), "nDCG@5", 10, 20)
+    assert "about a ratio" in preview(campaign=campaign, design=ratio).corrected["refusal"]
 
 
 @pytest.mark.parametrize(
