@@ -19,6 +19,7 @@ from analytics.services.forecast import _payload
 from analytics.services.reuse import ReuseQuestion, _prior, answer
 from judging.models import CollectionMember, Document, GoldAnswer, Topic
 from sampling.frames import load_frame
+from sampling.outlook import USUAL_RATES
 from sampling.questions import Design, QuestionRefused
 from sampling.score_calibration import Calibration
 from sampling.services.calibrating import (
@@ -200,12 +201,12 @@ def test_a_new_run_is_asked_about_with_the_prior_that_was_recorded(campaign):
 def test_a_forecast_by_a_job_belongs_to_the_gold_that_there_was(campaign):
     source = gold_collection()
     asked = on(source)
-    before = _payload(campaign, asked)
+    before = _payload(campaign, asked, USUAL_RATES)
     assert before["gold"] == N_TOPICS * N_DOCUMENTS
     document = Document.objects.create(collection=source, doc_id="late", text="Text")
     GoldAnswer.objects.create(topic=source.topics.first(), document=document, grade=1, source="late")
-    assert _payload(campaign, asked)["gold"] == before["gold"] + 1
-    assert _payload(campaign, PAIR)["gold"] is None
+    assert _payload(campaign, asked, USUAL_RATES)["gold"] == before["gold"] + 1
+    assert _payload(campaign, PAIR, USUAL_RATES)["gold"] is None
 
 
 def test_a_release_holds_coefficients_and_the_number_of_gold_labels(campaign, tmp_path):
