@@ -65,13 +65,13 @@ def test_a_question_shows_the_fields_it_needs_and_no_others(chromium, web, campa
         page.goto(f"{web}{reverse('console:design', args=[campaign.pk])}")
         for question, names in needs.items():
             page.check(f"[name=question][value={question}]")
-            assert visible_fields(page) == names, question
+            assert visible_fields(page) == names | {"misses", "false_alarms"}, question
         page.click("summary:has-text('Advanced')")
         shares = {"other_runs_share", "uniform_share"}
         always = {"method", "selection", "prior", "topic_selection"}
-        assert visible_fields(page) == always | shares
+        assert visible_fields(page) == always | shares | {"misses", "false_alarms"}
         page.check("[name=method][value=paper]")
-        assert visible_fields(page) == always
+        assert visible_fields(page) == always | {"misses", "false_alarms"}
 
 
 def test_a_design_is_previewed_by_keyboard_and_drawn(chromium, web, campaign, manager):
