@@ -372,14 +372,13 @@ def log(n_queries: int) -> dict[str, Any]:
         folder = Path(name) / "runs"
         write_log(folder, n_queries)
         found = {"whole topics": whole_topics_drawn(folder), "documents": documents_drawn(folder)}
-    costs = [one["nanoseconds_a_pair"] for one in found.values()]
-    return {"queries": n_queries, **found, "whole_topics_to_documents": round(costs[0] / costs[1], 3)}
+    whole, documents = (one["nanoseconds_a_pair"] for one in found.values())
+    return {"queries": n_queries, **found, "whole_topics_to_documents": round(whole / documents, 3)}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    shown = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=shown)
     parser.add_argument("--quick", action="store_true", help="a hundredth of the size, to see that it works")
     parser.add_argument("--part", choices=["coverage", "audit", "log"])
     parser.add_argument("--populations", type=int, default=10)

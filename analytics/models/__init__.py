@@ -1,12 +1,12 @@
 """What was computed from the facts, and from which of them. Append-only: a newer computation is a new row."""
 
 from analytics.models.comparisons import ComparisonFamily, JudgingConditions
+from analytics.models.disputes import DisputedItem
 from analytics.models.releases import Release
 from analytics.models.results import (
     AuditForecast,
     Computation,
     ConfusionEstimate,
-    DisputedItem,
     Estimate,
     before_cutting,
     method_choices,

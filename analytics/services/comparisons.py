@@ -17,10 +17,15 @@ from analytics.estimation.topics import between_topics, effect_size, skewness, t
 from analytics.estimation.wording import LEVEL, ClaimTest, PairComparison
 from analytics.methods import REPORTED
 from analytics.models import Computation, Estimate
+from judging.services.errors import Refused
 from sampling.gold_samples import assumption_in
 
 HOLM, MAX_T = "holm", "max-t"
 OLDER = "it was computed before topics like these were tested; compute again"
+
+
+class AdjustmentRefused(Refused):
+    title = "This adjustment does not fit the claim"
 
 
 def is_older(computation: Computation) -> bool:
@@ -54,7 +59,7 @@ class Comparisons:
         adjustment: str = HOLM,
     ) -> None:
         if adjustment == MAX_T and claim is THESE:
-            raise ValueError("max-t by random signs is for topics like these: adjust by Holm")
+            raise AdjustmentRefused("max-t by random signs is for topics like these: adjust by Holm")
         self.computation, self.measure = computation, measure
         self.family, self.claim, self.adjustment = family, claim, adjustment
         self._adjusted: dict[str, dict[int, float]] = {}

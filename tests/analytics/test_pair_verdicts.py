@@ -5,7 +5,7 @@ import pytest
 from analytics.estimation.claims import LIKE_THESE, THESE, Family
 from analytics.estimation.wording import sentence
 from analytics.models import Estimate
-from analytics.services.comparisons import OLDER, Comparisons
+from analytics.services.comparisons import OLDER, AdjustmentRefused, Comparisons
 from analytics.services.verdicts import reverse_difference
 from judging.models import Run
 from sampling.gold_samples import declaration_words
@@ -82,7 +82,7 @@ def test_the_side_that_is_wider_has_the_test():
 
 
 def test_the_claim_for_these_topics_has_no_random_signs_and_is_not_stepped_down():
-    with pytest.raises(ValueError, match="max-t by random signs is for topics like these"):
+    with pytest.raises(AdjustmentRefused, match="max-t by random signs is for topics like these"):
         Comparisons(None, "P@5", PAIR, THESE, "max-t")
     assert Comparisons(None, "P@5", PAIR).n_family == 0
 

@@ -1,12 +1,15 @@
 """What programs that judge need to know of a campaign, and their requests: claim and submit, as people's."""
 
 import uuid
+from collections.abc import Iterable
 from functools import cached_property
 
-from judging.models import Assessor, Campaign, Document, GoldAnswer, Judgment, Topic
+from judging.kinds import ITEM_COLUMNS, ItemKey
+from judging.models import Assessor, Campaign, Collection, Document, GoldAnswer, Judgment, Topic
 from judging.rankings import read_rankings, top
 from judging.services.assign import submit
 from judging.services.claims import LeasedItem
+from judging.trec import QrelRecord
 from touchstone.models import User
 
 DEPTH = 20
@@ -72,3 +75,23 @@ class SimulatedCampaign:
             grade=int(grade),
             active_milliseconds=round(1000 * seconds),
         )
+
+
+def known_grades(records: Iterable[QrelRecord], made: Collection) -> dict[ItemKey, int]:
+    """Return the grades of the topics and documents that the collection has."""
+    topics = set(made.topics.values_list("topic_id", flat=True))
+    documents = set(made.documents.values_list("doc_id", flat=True))
+    return {
+        ItemKey(record.topic_id, record.doc_id): record.grade
+        for record in records
+        if record.topic_id in topics and record.doc_id in documents
+    }
+
+
+def pooled_pairs(made: Collection, depth: int) -> set[ItemKey]:
+    """Return what any run of the collection returns to this depth."""
+    pairs: set[ItemKey] = set()
+    for run in made.runs.all():
+        rows = top(read_rankings(run.rankings.path), depth)
+        pairs.update(ItemKey(*names) for names in rows.select(ITEM_COLUMNS).iter_rows())
+    return pairs

@@ -6,7 +6,7 @@ import secrets
 import tempfile
 import time
 from argparse import ArgumentParser
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,7 @@ from judging.services.campaigns import DEFAULT_GRADES, add_assessor, create_camp
 from judging.services.errors import ImportRefused
 from judging.services.files import import_documents, import_runs, import_topics
 from judging.services.judgment_files import import_judgments
-from judging.trec import QrelRecord, read_qrels
+from judging.trec import read_qrels
 from judging.trec_tables import write_qrels, write_run
 from sampling.models import AuditSchedule, AuditTier
 from sampling.questions import Design
@@ -35,7 +35,7 @@ from touchstone.demo import docstrings, systems
 from touchstone.demo.filling import fill
 from touchstone.demo.folder import Folder, read_folder, read_grades
 from touchstone.demo.mixes import parse_mix
-from touchstone.demo.simulated_campaign import DEPTH
+from touchstone.demo.simulated_campaign import DEPTH, known_grades, pooled_pairs
 from touchstone.demo.simulation import Simulation, judge_audits_for_ever
 from touchstone.models import User
 from touchstone.views import DEMO_LOGINS
@@ -163,9 +163,9 @@ class Command(BaseCommand):
             n_topics = import_topics(collection=made, source=DATA / "topics.xml", name="topics.xml")
             self._say(f"{n_documents} documents and {n_topics} topics imported")
             self._compute_runs(made, Path(folder))
-            known = self._known_grades(read_qrels(DATA / "grades.qrels", "grades.qrels"), made)
+            known = known_grades(read_qrels(DATA / "grades.qrels", "grades.qrels"), made)
             # The author's statement: what is not listed is not relevant. That makes the gold complete in the pool.
-            known |= {key: 0 for key in self._pooled_pairs(made) if key not in known}
+            known |= {key: 0 for key in pooled_pairs(made, DEPTH) if key not in known}
             self._import_gold(made, known, Path(folder), "the topics' author")
         return made
 
@@ -182,7 +182,7 @@ class Command(BaseCommand):
         with tempfile.TemporaryDirectory() as folder:
             if not files.runs:
                 self._compute_runs(made, Path(folder))
-            known = self._known_grades(read_grades(files), made)
+            known = known_grades(read_grades(files), made)
             if files.qrels is not None and known:
                 self._import_gold(made, known, Path(folder), files.qrels.name)
         return made
@@ -200,23 +200,6 @@ class Command(BaseCommand):
         import_runs(collection=made, files=sources)
         made.runs.update(may_publish=True)  # the demo's own systems made them
         self._say(f"{len(sources)} retrieval systems have searched for {len(topics)} topics")
-
-    def _known_grades(self, records: Iterable[QrelRecord], made: Collection) -> dict[ItemKey, int]:
-        """Return the grades of the topics and documents that the collection has."""
-        topics = set(made.topics.values_list("topic_id", flat=True))
-        documents = set(made.documents.values_list("doc_id", flat=True))
-        return {
-            ItemKey(record.topic_id, record.doc_id): record.grade
-            for record in records
-            if record.topic_id in topics and record.doc_id in documents
-        }
-
-    def _pooled_pairs(self, made: Collection) -> set[ItemKey]:
-        pairs: set[ItemKey] = set()
-        for run in made.runs.all():
-            rows = top(read_rankings(run.rankings.path), DEPTH)
-            pairs.update(ItemKey(*names) for names in rows.select(ITEM_COLUMNS).iter_rows())
-        return pairs
 
     def _import_gold(
         self, made: Collection, grades: dict[ItemKey, int], folder: Path, source_name: str
@@ -241,7 +224,7 @@ class Command(BaseCommand):
         )
         topics = list(made.topics.order_by("topic_id")[:OWN_TOPICS])
         wanted = {topic.topic_id for topic in topics}
-        pooled = {key.document for key in self._pooled_pairs(made) if key.topic in wanted}
+        pooled = {key.document for key in pooled_pairs(made, DEPTH) if key.topic in wanted}
         Topic.objects.bulk_create(
             Topic(
                 collection=small,
