@@ -202,14 +202,20 @@ def test_a_supervisor_revives_what_is_killed_refuses_a_second_and_stops_without_
     assert not (private_folder / "stack.json").exists()
 
 
+def names_of(family):
+    return {process.name() for process in family if processes.lives(process)}
+
+
 def test_what_a_killed_supervisor_left_behind_is_stopped_at_the_next_start(private_folder):
+    names = {"postgres", "redis-server", "sleep"}
     with supervisor(private_folder) as killed:
         until(lambda: answers(private_folder))
+        until(lambda: names_of(processes_of(private_folder)) >= names)  # the program comes after its servers
         left = [process for process in processes_of(private_folder) if process.pid != killed.pid]
         killed.kill()
         killed.wait(10)
         left = [process for process in left if processes.lives(process)]  # the database's helpers come and go
-        assert {process.name() for process in left} >= {"postgres", "redis-server", "sleep"}
+        assert names_of(left) >= names
         with supervisor(private_folder) as following:
             until(lambda: state(private_folder).get("pid") == following.pid and answers(private_folder))
             assert [process for process in left if processes.lives(process)] == []
