@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.frames.arrays import CampaignArrays, Ints
+from analytics.frames.cuts import places_among, with_checks, with_judged
 from sampling.measures.sparse import SparseRuns
 
 NO_GOLD = -1
@@ -42,52 +43,26 @@ def part_of_topics(
     was not recorded.
     """
     rows = np.flatnonzero(kept[arrays.topic_index])
-    place = _places(rows, arrays.frame.height)
-    items = np.flatnonzero(place[arrays.judged] >= 0)
-    item_place = _places(items, arrays.judged.size)
-    labels = np.flatnonzero(item_place[arrays.label_item] >= 0)
-    silver = np.flatnonzero(item_place[arrays.silver_label_item] >= 0)
+    place = places_among(rows, arrays.frame.height)
+    is_judged = place[arrays.judged] >= 0
     checks = np.ones(arrays.check_time.size, dtype=bool)
     checks &= arrays.check_time >= since if since is not None else checks
     checks &= arrays.check_time < until if until is not None else checks
-    topic_place = _places(np.flatnonzero(kept), arrays.n_topics)
+    left = with_checks(
+        with_judged(arrays, np.flatnonzero(is_judged), np.flatnonzero(is_judged[arrays.label_item])), checks
+    )
+    topic_place = places_among(np.flatnonzero(kept), arrays.n_topics)
     return replace(
-        arrays,
+        left,
         n_topics=int(kept.sum()),
         frame=arrays.frame[rows],
         returned=_of_items(arrays.returned, place, rows.size),
         topic_index=topic_place[arrays.topic_index[rows]],
         gold_grade=arrays.gold_grade[rows],
-        judged=place[arrays.judged[items]],
-        batch=arrays.batch[items],
+        judged=place[left.judged],
         first_probability=arrays.first_probability[:, rows],
         n_drawn=arrays.n_drawn[:, kept],
-        label_item=item_place[arrays.label_item[labels]],
-        label_assessor=arrays.label_assessor[labels],
-        label_grade=arrays.label_grade[labels],
-        label_time=arrays.label_time[labels],
-        label_judgment=arrays.label_judgment[labels],
-        audited=arrays.audited[items],
-        audit_grade=arrays.audit_grade[items],
-        audit_probability=arrays.audit_probability[items],
-        fitted_gold=arrays.fitted_gold[items],
-        check_assessor=arrays.check_assessor[checks],
-        check_true=arrays.check_true[checks],
-        check_given=arrays.check_given[checks],
-        check_time=arrays.check_time[checks],
-        check_judgment=arrays.check_judgment[checks],
-        silver_label_item=item_place[arrays.silver_label_item[silver]],
-        silver_label_assessor=arrays.silver_label_assessor[silver],
-        silver_label_grade=arrays.silver_label_grade[silver],
-        silver_probability=arrays.silver_probability[items],
     )
-
-
-def _places(kept: Ints, size: int) -> Ints:
-    """Return by place where it is among those kept, -1 where it is not."""
-    place = np.full(size, -1, dtype=np.int64)
-    place[kept] = np.arange(kept.size)
-    return place
 
 
 def _of_items(runs: SparseRuns, place: Ints, n_items: int) -> SparseRuns:

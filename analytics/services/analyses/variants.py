@@ -11,6 +11,7 @@ from analytics.estimation.evidence import LinearTargets, Targets
 from analytics.estimation.ranking import Bools
 from analytics.estimation.wording import LEVEL
 from analytics.frames import CampaignArrays, Ints
+from analytics.frames.cuts import with_checks, with_judged
 from analytics.methods import NAIVE, Method
 from analytics.services.basis import Basis
 from analytics.services.estimate_rows import EstimateColumns, columns
@@ -123,42 +124,14 @@ def with_labels(arrays: CampaignArrays, kept: Bools) -> CampaignArrays:
     An item without a label left is not judged: it counts among those not reached yet, which the chance to be judged
     knows of. Its audit, if it had one, says nothing any more.
     """
-    items = np.unique(arrays.label_item[kept])
-    rank = np.full(arrays.judged.size, -1, dtype=np.int64)
-    rank[items] = np.arange(items.size)
-    silver = rank[arrays.silver_label_item] >= 0
-    return replace(
-        arrays,
-        judged=arrays.judged[items],
-        batch=arrays.batch[items],
-        label_item=rank[arrays.label_item[kept]],
-        label_assessor=arrays.label_assessor[kept],
-        label_grade=arrays.label_grade[kept],
-        label_time=arrays.label_time[kept],
-        label_judgment=arrays.label_judgment[kept],
-        audited=arrays.audited[items],
-        fitted_gold=arrays.fitted_gold[items],
-        audit_grade=arrays.audit_grade[items],
-        audit_probability=arrays.audit_probability[items],
-        silver_label_item=rank[arrays.silver_label_item[silver]],
-        silver_label_assessor=arrays.silver_label_assessor[silver],
-        silver_label_grade=arrays.silver_label_grade[silver],
-        silver_probability=arrays.silver_probability[items],
-        n_judgments=arrays.n_judgments - int((~kept).sum()),
-    )
+    left = with_judged(arrays, np.unique(arrays.label_item[kept]), np.flatnonzero(kept))
+    return replace(left, n_judgments=arrays.n_judgments - int((~kept).sum()))
 
 
 def without_assessor(arrays: CampaignArrays, assessor: int) -> CampaignArrays:
     """Return the arrays without what one assessor (by their place among them) judged: labels, and gold checks."""
     left = with_labels(arrays, arrays.label_assessor != assessor)
-    checks = arrays.check_assessor != assessor
-    return replace(
-        left,
-        check_assessor=arrays.check_assessor[checks],
-        check_true=arrays.check_true[checks],
-        check_given=arrays.check_given[checks],
-        check_time=arrays.check_time[checks],
-    )
+    return with_checks(left, arrays.check_assessor != assessor)
 
 
 def with_one_grade(arrays: CampaignArrays, grade: Ints) -> CampaignArrays:
