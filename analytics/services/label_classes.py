@@ -18,6 +18,7 @@ from analytics.aggregation.grade_tables import supermajorities
 from analytics.estimation.confusion import assessor_counts, shrink
 from analytics.estimation.estimate import Refusal
 from analytics.frames import CampaignArrays, Floats, Ints
+from analytics.frames.cuts import with_checks
 from judging.label_aggregation import DEFAULT_LABEL_SCORE, label_score_of
 from judging.models import Campaign
 
@@ -104,10 +105,7 @@ def _without_declared_gold(arrays: CampaignArrays) -> CampaignArrays:
     """
     if not arrays.audit_assumption:
         return arrays
-    nothing = np.zeros(0, dtype=np.int64)
-    return replace(
-        arrays, check_assessor=nothing, check_true=nothing, check_given=nothing, check_judgment=nothing
-    )
+    return with_checks(arrays, np.zeros(arrays.check_assessor.size, dtype=bool))
 
 
 def gold_check_posterior(arrays: CampaignArrays) -> Aggregation | Refusal:
