@@ -16,6 +16,7 @@ from sampling.measures.families import FloatArray
 from sampling.questions import nested_probabilities
 from sampling.strategies import (
     DEFAULT_STRATEGY,
+    EVEN_SHARE,
     strategy_at_work,
     strategy_probabilities,
     strategy_shares,
@@ -110,6 +111,40 @@ class Auditable:
             here = fold == k
             pi[here] = nested_probabilities(shares[here], self.earlier[here], float(totals[k]))
         return pi
+
+    def census(self) -> FloatArray:
+        """Return each item's probability after an audit of every item with influence: there 1, elsewhere as before.
+
+        So its gold makes exact what the influence is of, where everything that counts was certain to be judged, and
+        every other number keeps its probabilities. An item without influence that no audit could take so far must have
+        a chance too, or what was open to audits would be no random part of what was drawn: the mean chance of its like,
+        where an audit has learned of those of its fold; before any audit an even part, so that these are EVEN_SHARE of
+        the whole count.
+
+        Assumption: which run or pair is asked about does not follow from what audits brought on its items.
+
+        Examples
+        --------
+        >>> influence = np.array([2.0, 1.0, 0.0, 0.0, 0.0])
+        >>> judged = Judged(influence, np.ones(5), np.zeros(5, int), np.zeros(5, int), np.ones(5), n_grades=2)
+        >>> Auditable(judged, np.array([0.5, 0.0, 0.25, 0.75, 0.0])).census().tolist()
+        [1.0, 1.0, 0.25, 0.75, 0.5]
+        >>> Auditable(judged, np.zeros(5)).census().round(6).tolist()
+        [1.0, 1.0, 0.166667, 0.166667, 0.166667]
+        """
+        taken = self.judged.influence > 0.0
+        others = ~taken
+        fold = self.judged.fold if self.has_learned else np.zeros(taken.size, dtype=np.int64)
+        if fold is None:
+            raise ValueError("a census after an audit that learned needs the fold of every item, got None")
+        even = EVEN_SHARE / (1.0 - EVEN_SHARE) * taken.sum() / max(1, int(others.sum()))
+        n_folds = int(fold.max()) + 1
+        known = others & (self.earlier > 0.0)
+        n_known = np.bincount(fold[known], minlength=n_folds)
+        totals = np.bincount(fold[known], self.earlier[known], n_folds)
+        usual = np.divide(totals, n_known, out=np.full(n_folds, min(1.0, float(even))), where=n_known > 0)
+        pi = np.where(self.earlier > 0.0, self.earlier, usual[fold])
+        return np.where(taken, 1.0, pi)
 
     def _combined_probabilities(self, strategy: str, expected_count: float) -> FloatArray:
         own = strategy_probabilities(strategy, self.judged, expected_count=expected_count)

@@ -12,6 +12,8 @@ from sampling.gold_samples import choice_words, declaration_choices, declaration
 from sampling.selections import Selection, selection_choices, selection_of
 from sampling.strategies import DEFAULT_STRATEGY, strategy_choices
 
+OF_CENSUS = Q(run="", against="") | Q(declaration="", look=None) & ~Q(run="") & ~Q(run=F("against"))
+
 
 class Draw(models.Model):
     """One execution of a design with a seed: a batch of a campaign's items. Append-only.
@@ -128,8 +130,7 @@ class AuditSchedule(models.Model):
 
     campaign = models.OneToOneField(Campaign, on_delete=models.PROTECT, related_name="audit_schedule")
     every_seconds = models.PositiveIntegerField(default=86400)
-    # minute hour day month weekday; goes before seconds
-    crontab = models.CharField(max_length=60, blank=True)
+    crontab = models.CharField(max_length=60, blank=True)  # in its five fields; goes before seconds
     strategy = models.CharField(max_length=40, choices=strategy_choices, default=DEFAULT_STRATEGY)
     tier = models.CharField(max_length=6, choices=AuditTier, default=AuditTier.GOLD)
     gold_fit = models.CharField(max_length=5, choices=GoldFit, default=GoldFit.REFIT)
@@ -168,10 +169,8 @@ class AuditSchedule(models.Model):
 class Audit(models.Model):
     """A random sample of judged items for a higher tier. Append-only.
 
-    Every item has one permanent random number for audits by a tier; audit b selects it when the number is below its
-    probability there. The union of a tier's audits therefore selects with probability max over b: nothing is audited
-    twice. `expected_in_total` counts the tier's audits so far.
-
+    An item has one permanent random number for a tier's audits, and an audit selects it where that is below its
+    probability there: their union selects with the largest of them. `expected_in_total` counts the tier's items so far.
     A declared look has its number, and the sizes from which its interval follows: how many items audits were to select
     in all, and how many were drawn, when it was made (analytics/estimation/group_sequential.py).
 
@@ -196,10 +195,10 @@ class Audit(models.Model):
     gold_fit = models.CharField(max_length=5, choices=GoldFit, default="", blank=True)
     measure = models.CharField(max_length=40, default="", blank=True)  # empty: not recorded
     learned_from = models.PositiveIntegerField(null=True)
-    # Not drawn here: gold that was imported, and how its items are declared to have been chosen. Once a campaign has an
-    # audit of its own, numbers rest on that. The p-value is that of a test of the declaration.
+    run = models.CharField(max_length=200, default="", blank=True)  # of a census: it, or its difference from
+    against = models.CharField(max_length=200, default="", blank=True)
     declaration = models.CharField(max_length=16, blank=True, default="", choices=declaration_choices)
-    choice_p_value = models.FloatField(null=True)
+    choice_p_value = models.FloatField(null=True)  # of a test of what is declared of imported gold
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -233,6 +232,7 @@ class Audit(models.Model):
                     tier="gold",
                 ),
             ),
+            models.CheckConstraint(name="sampling_audit_runs", condition=OF_CENSUS),
             models.CheckConstraint(name="sampling_audit_tier", condition=Q(tier__in=AuditTier.values)),
             models.CheckConstraint(
                 name="sampling_audit_learned",

@@ -24,7 +24,7 @@ from sampling.label_samples import effort_probabilities, full_probabilities, top
 EVEN_SHARE = 0.2
 LEARNED_EVEN_SHARE = 0.05
 FEWEST_GOLD = 50  # gold labels that earlier audits were to bring: below, there is too little to learn from
-SIMPLE = "simple"
+SIMPLE, CENSUS = "simple", "census"
 
 Sizes = Callable[[Judged, float], FloatArray]
 
@@ -49,6 +49,9 @@ class Strategy:
         every fold gets as many items as that would give it.
     takes_topics : bool
         Whether a topic's documents are taken together, by one number a topic: for draws of whole topics alone.
+    takes_all : bool
+        Whether everything with influence is taken, for a run or a pair that is named: such an audit has no size, and no
+        schedule draws it (`sampling.audit_plan.Auditable.census`).
     """
 
     key: str
@@ -58,6 +61,7 @@ class Strategy:
     even_share: float = EVEN_SHARE
     learns: bool = False
     takes_topics: bool = False
+    takes_all: bool = False
 
 
 def _influence(judged: Judged, count: float) -> FloatArray:
@@ -102,6 +106,11 @@ def _simple(judged: Judged, count: float) -> FloatArray:
 
 def _topic(judged: Judged, count: float) -> FloatArray:
     return topic_probabilities(judged.topic_index, judged.bronze_grade, judged.n_grades, count)
+
+
+def _census(judged: Judged, count: float) -> FloatArray:
+    """Alike wherever there is influence: of an audit too small for all of it, what a census of a part would be."""
+    return np.asarray(judged.influence > 0.0, dtype=np.float64)
 
 
 def _effort(judged: Judged, count: float) -> FloatArray:
@@ -173,6 +182,13 @@ STRATEGIES = (
         0.0,  # every topic has a size: `sampling.topic_runs.with_floor`
         takes_topics=True,
     ),
+    Strategy(
+        CENSUS,
+        "Census",
+        "All judged documents that count for one run or pair, so that gold makes its number exact. Without a size.",
+        _census,
+        takes_all=True,
+    ),
 )
 DEFAULT_STRATEGY = STRATEGIES[0].key
 
@@ -182,12 +198,21 @@ def strategy_keys() -> list[str]:
 
 
 def strategies_for(*, has_whole_topics: bool) -> tuple[Strategy, ...]:
-    """Return the strategies that fit the draw.
+    """Return the strategies that fit the draw and have a size: those that a schedule can follow.
 
     >>> [strategy.key for strategy in strategies_for(has_whole_topics=True)]
     ['whole-topics']
     """
-    return tuple(strategy for strategy in STRATEGIES if strategy.takes_topics == has_whole_topics)
+    return tuple(one for one in schedulable_strategies() if one.takes_topics == has_whole_topics)
+
+
+def schedulable_strategies() -> tuple[Strategy, ...]:
+    """Return the strategies of audits that have a size; a census is asked for by hand, for a run or a pair.
+
+    >>> "census" in [strategy.key for strategy in schedulable_strategies()]
+    False
+    """
+    return tuple(strategy for strategy in STRATEGIES if not strategy.takes_all)
 
 
 def strategy_choices() -> list[tuple[str, str]]:

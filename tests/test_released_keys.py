@@ -60,7 +60,7 @@ RELEASED: dict[str, tuple[Callable[[], list[str]], str]] = {
     ),
     "exports": (export_keys, "qrels qrels_jg prels crowd"),
     "policies of judging again": (rejudging_policy_keys, "influence lowest-probability random"),
-    "strategies": (strategy_keys, "influence risk neyman rare simple topic effort full learned whole-topics"),
+    "strategies": (strategy_keys, "influence risk neyman rare simple topic effort full learned whole-topics census"),
 }
 
 

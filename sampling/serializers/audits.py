@@ -13,7 +13,7 @@ from sampling.questions import parse_designed
 from sampling.schedules import LONGEST_LINE, parse_crontab
 from sampling.serializers.designs import LARGEST_SEED
 from sampling.services.audit_schedules import next_due_time, schedule_words
-from sampling.strategies import DEFAULT_STRATEGY, strategy_choices
+from sampling.strategies import DEFAULT_STRATEGY, strategy_choices, strategy_of
 
 FEWEST_LOOKS, MOST_LOOKS = 2, 50
 MOST_SECONDS = 2_000_000_000
@@ -29,8 +29,17 @@ def _audit_measure(_: Any, name: str) -> str:
 class AuditRequest(Strict):
     """One audit at once: how many items, by which strategy, for which tier."""
 
-    items = serializers.IntegerField(min_value=1, max_value=MOST_ITEMS)
-    total = serializers.IntegerField(min_value=1, max_value=MOST_ITEMS, default=MOST_ITEMS)
+    items = serializers.IntegerField(
+        min_value=1,
+        max_value=MOST_ITEMS,
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="Required, but of a census: it has no size",
+    )
+    total = serializers.IntegerField(
+        min_value=1, max_value=MOST_ITEMS, required=False, allow_null=True, default=None
+    )
     strategy = TableChoice(strategy_choices, default=DEFAULT_STRATEGY)
     tier = serializers.ChoiceField(AuditTier.choices, default=AuditTier.GOLD)
     gold_fit = serializers.ChoiceField(
@@ -41,7 +50,22 @@ class AuditRequest(Strict):
     )
     measure = Word(max_length=LONGEST_MEASURE, allow_blank=True, default="")
     validate_measure = _audit_measure
+    run = Word(max_length=200, allow_blank=True, default="", help_text="Of a census: the run")
+    against = Word(
+        max_length=200, allow_blank=True, default="", help_text="Of a census of a pair: the second run"
+    )
     seed = serializers.IntegerField(min_value=0, max_value=LARGEST_SEED, allow_null=True, default=None)
+
+    def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
+        checked: dict[str, Any] = super().validate(sent)
+        is_census = strategy_of(checked["strategy"]).takes_all
+        if checked["items"] is None and not is_census:
+            raise serializers.ValidationError({"items": ["This field is required."]})
+        if is_census and not checked["run"]:
+            raise serializers.ValidationError({"run": ["a census is of a run or a pair: name it"]})
+        if checked["total"] is None and not is_census:
+            checked["total"] = MOST_ITEMS
+        return checked
 
     def audit_arguments(self) -> dict[str, Any]:
         """Return what was sent in the words of `sampling.services.auditing.audit`."""
@@ -49,7 +73,7 @@ class AuditRequest(Strict):
         names = {"items_each_time": "items", "items_in_total": "total"}
         return {
             name: sent[names.get(name, name)]
-            for name in (*names, "strategy", "tier", "gold_fit", "measure", "seed")
+            for name in (*names, "strategy", "tier", "gold_fit", "measure", "run", "against", "seed")
         }
 
 
@@ -99,6 +123,8 @@ class AuditAnswer(serializers.Serializer[Any]):
     gold_fit = serializers.CharField(allow_blank=True, help_text="If it learns: refit or exact; else empty")
     measure = serializers.CharField(allow_blank=True, help_text="What influence went by; empty: not recorded")
     learned_from = serializers.IntegerField(allow_null=True, help_text="Gold audits its sizes learned from")
+    run = serializers.CharField(allow_blank=True, help_text="Of a census; empty: of another audit")
+    against = serializers.CharField(allow_blank=True)
     declaration = serializers.CharField(allow_blank=True, help_text="How imported gold was chosen")
     assumption = serializers.CharField(allow_blank=True, help_text="What numbers made with it assume")
     choice_p_value = serializers.FloatField(allow_null=True, help_text="p of a test of the declaration")
@@ -147,6 +173,8 @@ def audit_json(audit: Audit) -> dict[str, Any]:
         "gold_fit": audit.gold_fit,
         "measure": audit.measure,
         "learned_from": audit.learned_from,
+        "run": audit.run,
+        "against": audit.against,
         "declaration": audit.declaration,
         "assumption": audit.assumption,
         "choice_p_value": audit.choice_p_value,

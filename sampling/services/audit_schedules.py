@@ -14,7 +14,7 @@ from sampling.models import Audit, AuditSchedule, AuditTier
 from sampling.services.auditable import AuditRefused, audit_measure, refuse_foreign
 from sampling.services.learned_audits import fixed_gold_fit
 from sampling.services.topic_audits import refuse_strategy
-from sampling.strategies import strategies_for
+from sampling.strategies import strategies_for, strategy_of
 from touchstone.models import User, record
 
 TIMING = ("crontab", "every_seconds", "is_active")
@@ -88,6 +88,8 @@ def save_schedule(*, campaign: Campaign, actor: User | None, **fields: Any) -> A
             schedule.starts_at = timezone.now()
         schedule.full_clean(exclude=["campaign"])
         if is_plan:
+            if strategy_of(schedule.strategy).takes_all:
+                raise AuditRefused("a census is of one run or pair: ask for it by hand, not on a schedule")
             refuse_strategy(campaign, schedule.strategy)
         schedule.save()
         state = schedule_words(schedule) if schedule.is_active else "by hand only"

@@ -1,5 +1,6 @@
 """What an audit can select, read from the rows: completely judged items, with the input of the strategies."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -83,10 +84,11 @@ def auditable(
     measure: Measure[Any],
     gold_spread: FloatArray | None = None,
     has_learned: bool = False,
+    of_runs: Sequence[str] = (),
 ) -> Auditable:
     """Return the input of every strategy at these items, for an audit by the tier. `newest` is the last batch.
 
-    `measure` is that of `audit_measure`.
+    `measure` is that of `audit_measure`; influence is that on the question of the newest draw, or on `of_runs`.
 
     `gold_spread` is what gold of other folds predicts; `has_learned`: earlier probabilities say it, too.
     """
@@ -97,7 +99,7 @@ def auditable(
     relevant = measure.relevant_grade or scale.relevant_grade
     gains = grade_gains(measure, scale.gains(), relevant)
     judged = judged_items(
-        _weights(campaign, newest, measure, items, gains[relevant:]),
+        _weights(campaign, newest, measure, items, gains[relevant:], of_runs),
         inclusion_probability=np.array([drawn[item.pk] for item in items]),
         topic_index=np.array([topics[item.topic_id] for item in items], dtype=np.int64),
         bronze_grade=bronze_grades(campaign, place),
@@ -153,7 +155,12 @@ def bronze_grades(campaign: Campaign, place: dict[Any, int]) -> np.ndarray:
 
 
 def _weights(
-    campaign: Campaign, newest: Draw, measure: Measure[Any], items: list[Item], relevant_gains: FloatArray
+    campaign: Campaign,
+    newest: Draw,
+    measure: Measure[Any],
+    items: list[Item],
+    relevant_gains: FloatArray,
+    of_runs: Sequence[str],
 ) -> SparseRuns:
     """Return the weights of the question's runs at the items; of a ratio one row, their contrast.
 
@@ -161,7 +168,8 @@ def _weights(
     """
     runs = list(campaign.collection.runs.all())
     pairs = pl.DataFrame([item.key[:2] for item in items], schema=list(ITEM_COLUMNS), orient="row")
-    rows = asked_runs(newest, [run.run_id for run in runs])
+    run_ids = [run.run_id for run in runs]
+    rows = [run_ids.index(name) for name in of_runs] or asked_runs(newest, run_ids)
     asked, depth = [runs[run] for run in rows], newest.parameters["depth"]
     n_topics = len(newest.parameters["topics"])
     if measure.kind.is_sum:

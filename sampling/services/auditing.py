@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 from django.db import connection, transaction
-from django.db.models import Count, Exists, OuterRef, Q, Value
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from sampling.services.auditable import (
     refuse_foreign,
     refuse_gold_judges,
 )
+from sampling.services.census import census_measure, census_probabilities, refuse_question
 from sampling.services.layout import BATCH
 from sampling.services.learned_audits import (
     GoldSpread,
@@ -50,12 +51,14 @@ PURPOSES: dict[str, Slot.Purpose] = {
 def audit(
     *,
     campaign: Campaign,
-    items_each_time: float,
-    items_in_total: float,
+    items_each_time: float | None = None,
+    items_in_total: float | None = None,
     strategy: str = DEFAULT_STRATEGY,
     tier: str = AuditTier.GOLD,
     gold_fit: str | None = None,
     measure: str = "",
+    run: str = "",
+    against: str = "",
     seed: int | None = None,
     joined: Campaign | None = None,
     user: User | None = None,
@@ -69,10 +72,14 @@ def audit(
     `seed` is of the tier's first audit; later ones keep it, as they keep `gold_fit` once an audit has learned.
     `measure` is what influence and learning go by; empty: that of the newest draw, as for whole topics always. `joined`
     is a campaign whose audits of the tier give the random numbers: a document of both is then audited as by one audit
-    of both.
+    of both. A census has no size and is of `run`, or of its difference from `against`: it takes all that counts there,
+    is no declared look, and counts towards the tier's total.
     """
     if strategy not in strategy_keys():
         raise AuditRefused(f"strategy must be one of {strategy_keys()}, got {strategy!r}")
+    has_size = (items_each_time, items_in_total) != (None, None)
+    refuse_question(campaign, strategy, run=run, against=against, has_size=has_size)
+    takes_all = strategy_of(strategy).takes_all
     with transaction.atomic():
         with connection.cursor() as cursor:  # one audit of a campaign at a time
             cursor.execute("SELECT 1 FROM judging_campaign WHERE id = %s FOR UPDATE", [campaign.pk])
@@ -82,22 +89,30 @@ def audit(
         if newest is None:
             raise AuditRefused(NOT_DRAWN)
         refuse_strategy(campaign, strategy)
-        by_topic = strategy_of(strategy).takes_topics
-        if by_topic and measure:
-            raise AuditRefused("an audit of whole topics goes by the measure of its draw: ask for no other")
-        parsed = None if by_topic else audit_measure(campaign, newest, measure)
+        parsed = _measure_of_audit(campaign, newest, strategy, measure)
+        by_topic = parsed is None
         items = complete_items(campaign)
         n_drawn = sum(campaign.draws.values_list("n_drawn", flat=True))
         if by_topic and len(items) < n_drawn:
             raise AuditRefused(_still_judged(n_drawn - len(items)))
-        already, n_more = _next_size(campaign, tier, items_each_time, items_in_total, len(items), n_drawn)
-        if n_more is None:
+        already = _expected_so_far(campaign, tier)
+        sizes = (items_each_time, items_in_total)
+        n_more = _next_size(already, sizes, len(items), n_drawn) if not takes_all else None
+        if not items or (n_more is None and not takes_all):
             return None
         seed = _seed(campaign, tier, seed if joined is None else _seed_of(joined, campaign, tier, seed))
         learns = strategy_of(strategy).learns
         fit = chosen_gold_fit(campaign, gold_fit) if learns else ""
         told = gold_spread(campaign, items, parsed) if learns and parsed is not None else None
-        pi = _auditable(campaign, newest, items, tier, parsed, told).probabilities(strategy, n_more)
+        of_runs = tuple(filter(None, (run, against)))
+        open_items = _auditable(campaign, newest, items, tier, parsed, told, of_runs)
+        if n_more is not None:
+            pi = open_items.probabilities(strategy, n_more)
+        else:
+            pi = census_probabilities(open_items, run, against)
+            n_more = float((pi - open_items.earlier).sum())
+            if n_more == 0:
+                return None
         selected = _numbers(items, seed, by_topic=by_topic) < pi
         made = Audit.objects.create(
             campaign=campaign,
@@ -111,30 +126,49 @@ def audit(
             gold_fit=fit,
             measure=parsed.name if parsed else newest.parameters["measure"],
             learned_from=(told.n_audits if told else 0) if learns else None,
-            **({} if by_topic else next_look(campaign, tier, n_drawn)),
+            run=run,
+            against=against,
+            **({} if by_topic or takes_all else next_look(campaign, tier, n_drawn)),
         )
         _add_entries(made, items, pi, selected)
         about = {"sequence": made.sequence, "n_selected": made.n_selected, "tier": tier, "strategy": strategy}
+        about |= {name: runs for name, runs in (("run", run), ("against", against)) if runs}
         if joined is not None:
             about["joined"] = str(joined.pk)
         record("audited", campaign, actor=user, **about)
     return made
 
 
-def _next_size(
-    campaign: Campaign, tier: str, each_time: float, in_total: float, n_judged: int, n_drawn: int
-) -> tuple[float, float | None]:
-    """Return how many items the tier's audits expect so far, and how many more the next one; None for none."""
+def _measure_of_audit(campaign: Campaign, newest: Draw, strategy: str, measure: str) -> Measure[Any] | None:
+    """Return what the audit goes by; None where it takes whole topics, which go by the measure of their draw."""
+    if not strategy_of(strategy).takes_topics:
+        parsed = audit_measure(campaign, newest, measure)
+        return census_measure(parsed) if strategy_of(strategy).takes_all else parsed
+    if measure:
+        raise AuditRefused("an audit of whole topics goes by the measure of its draw: ask for no other")
+    return None
+
+
+def _expected_so_far(campaign: Campaign, tier: str) -> float:
+    """Return how many items the tier's audits expect so far."""
     earlier = campaign.audits.filter(tier=tier, declaration="").order_by("sequence")
-    already = earlier.values_list("expected_in_total", flat=True).last() or 0.0
-    n_more = items_of_next_audit(
+    return earlier.values_list("expected_in_total", flat=True).last() or 0.0
+
+
+def _next_size(
+    already: float, sizes: tuple[float | None, float | None], n_judged: int, n_drawn: int
+) -> float | None:
+    """Return how many items more the next audit expects, of sizes each time and in total; None for none."""
+    each_time, in_total = sizes
+    if each_time is None or in_total is None:
+        raise AuditRefused("say how many items to audit, and how many in all")
+    return items_of_next_audit(
         already=already,
         each_time=each_time,
         in_total=in_total,
         n_judged=min(n_judged, n_drawn),
         n_drawn=n_drawn,
     )
-    return already, n_more
 
 
 def _auditable(
@@ -144,6 +178,7 @@ def _auditable(
     tier: str,
     measure: Measure[Any] | None,
     told: GoldSpread | None,
+    of_runs: tuple[str, ...],
 ) -> Auditable:
     """Return what an audit can select; without a measure whole topics, by that of their draw."""
     if measure is None:
@@ -156,6 +191,7 @@ def _auditable(
         measure=measure,
         gold_spread=told.variance if told else None,
         has_learned=has_learned(campaign, tier),
+        of_runs=of_runs,
     )
 
 
@@ -188,14 +224,19 @@ def _add_entries(made: Audit, items: list[Item], pi: FloatArray, selected: NDArr
 
 
 def complete_items(campaign: Campaign) -> list[Item]:
-    """Return the drawn items whose required judgments are all in, in frame order.
+    """Return the drawn items whose required judgments are all in, in frame order."""
+    return list(complete_items_query(campaign))
+
+
+def complete_items_query(campaign: Campaign) -> QuerySet[Item]:
+    """Return the drawn items whose required judgments are all in, in frame order, not read yet.
 
     A check that a later batch drew has slots of a check that count. Where a file is all there is, an item wants as many
     judgments as the file has of it.
     """
     fewest = Coalesce("judgments_wanted", Value(campaign.judgments_per_item))
     is_done = Q(slots__purpose__in=["judge", "check"], slots__state="done")
-    return list(
+    return (
         campaign.items.filter(Exists(DrawEntry.objects.filter(item=OuterRef("pk"))))
         .annotate(n_done=Count("slots", filter=is_done))
         .filter(n_done__gte=fewest)
@@ -252,6 +293,13 @@ def queue_audit(*, campaign: Campaign, user: User | None, **options: int | str |
     refuse_gold_judges(campaign)
     if options.get("strategy") is not None:
         refuse_strategy(campaign, str(options["strategy"]))
+        refuse_question(
+            campaign,
+            str(options["strategy"]),
+            run=str(options.get("run") or ""),
+            against=str(options.get("against") or ""),
+            has_size=options.get("items_each_time") is not None,
+        )
     given = {name: value for name, value in options.items() if value is not None}
     payload = {"campaign": str(campaign.pk), **({"audit": given} if given else {})}
     return jobs.enqueue(kind="audit", payload=payload, active_key=str(campaign.pk), user=user)

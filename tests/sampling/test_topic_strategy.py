@@ -61,7 +61,7 @@ def test_without_known_sizes_only_the_cost_differs():
 def test_it_is_the_only_strategy_of_whole_topics():
     assert [one.key for one in strategies_for(has_whole_topics=True)] == ["whole-topics"]
     others = [one.key for one in strategies_for(has_whole_topics=False)]
-    assert sorted([*others, "whole-topics"]) == sorted(strategy_keys())
+    assert sorted([*others, "whole-topics", "census"]) == sorted(strategy_keys())
 
 
 @pytest.mark.parametrize("wrong", [0.0, -1.0, np.nan, np.inf])

@@ -143,7 +143,7 @@ def write_audits(campaign: Campaign, folder: Folder) -> list[str]:
     """Write audits.json; return the audits in words."""
     sizes = ("expected_in_total", "n_eligible", "n_selected")
     names = ("sequence", "strategy", "tier", "seed", *sizes, "gold_fit", "measure", "learned_from")
-    declared = ("declaration", "choice_p_value")
+    declared = ("run", "against", "declaration", "choice_p_value")
     audits = list(campaign.audits.order_by("sequence").values(*names, *declared))
     folder.write_json("audits.json", audits)
     assumed = {audit.sequence: audit.declaration_said for audit in campaign.audits.exclude(declaration="")}

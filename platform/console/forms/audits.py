@@ -57,14 +57,14 @@ def _scores() -> Choices:
 
 
 def _strategies() -> Choices:
-    return _choices({one.key: (one.label, one.help) for one in strategies.STRATEGIES})
+    return _choices({one.key: (one.label, one.help) for one in strategies.schedulable_strategies()})
 
 
 def _of_draw(campaign: Campaign) -> tuple[strategies.Strategy, ...]:
     """Return the strategies that fit the campaign's draw; all before it."""
     chosen = set(campaign.draws.values_list("parameters__topic_selection", flat=True))
     if not chosen:
-        return strategies.STRATEGIES
+        return strategies.schedulable_strategies()
     return strategies.strategies_for(has_whole_topics=WHOLE_TOPICS in chosen)
 
 

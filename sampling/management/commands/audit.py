@@ -8,7 +8,7 @@ from sampling.management.commands.draw import find_campaign, one_error
 from sampling.models import Audit, AuditTier, GoldFit
 from sampling.serializers.audits import audit_json
 from sampling.services.auditing import audit
-from sampling.strategies import DEFAULT_STRATEGY, strategy_keys
+from sampling.strategies import DEFAULT_STRATEGY, strategy_keys, strategy_of
 
 
 class Command(BaseCommand):
@@ -16,7 +16,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("campaign", help="the campaign's name or id")
-        parser.add_argument("--items", type=int, required=True, help="items this audit adds, expected number")
+        parser.add_argument(
+            "--items", type=int, help="items this audit adds, expected number; a census has none"
+        )
         parser.add_argument(
             "--total", type=int, help="items in all audits of the tier, at most (default: no limit)"
         )
@@ -32,6 +34,8 @@ class Command(BaseCommand):
             default="",
             help="what influence goes by, as nDCG@10 (default: that of the newest draw)",
         )
+        parser.add_argument("--run", default="", help="of a census: the run, or the first of the pair")
+        parser.add_argument("--against", default="", help="of a census of a pair: the second run")
         parser.add_argument("--seed", type=int, help="of a tier's first audit; later ones keep it")
         parser.add_argument(
             "--with",
@@ -48,7 +52,9 @@ class Command(BaseCommand):
         if output == "json":
             self.stdout.write(json.dumps({"audit": audit_json(made) if made else None}, indent=2))
         elif made is None:
-            self.stdout.write("nothing to audit: no item is completely judged yet, or the total is reached")
+            self.stdout.write(
+                "nothing to audit: no item is completely judged yet, or all that was asked for is audited"
+            )
         else:
             self.stdout.write(_words(made, stored_campaign))
 
@@ -58,7 +64,10 @@ def _make_audit(campaign: Campaign, options: dict[str, Any]) -> Audit | None:
     for name, number in (("--items", options["items"]), ("--total", total)):
         if number is not None and number < 1:
             raise ValueError(f"{name} must be at least 1, got {number}")
-    if total is None:
+    is_census = strategy_of(options["strategy"]).takes_all
+    if options["items"] is None and not is_census:
+        raise ValueError("--items is required: how many items this audit adds (only a census has none)")
+    if total is None and not is_census:
         total = sum(campaign.draws.values_list("n_drawn", flat=True))
     return audit(
         campaign=campaign,
@@ -68,6 +77,8 @@ def _make_audit(campaign: Campaign, options: dict[str, Any]) -> Audit | None:
         tier=options["tier"],
         gold_fit=options["gold_fit"],
         measure=options["measure"],
+        run=options["run"],
+        against=options["against"],
         seed=options["seed"],
         joined=find_campaign(options["joined"]) if options["joined"] else None,
     )
@@ -76,6 +87,11 @@ def _make_audit(campaign: Campaign, options: dict[str, Any]) -> Audit | None:
 def _words(made: Audit, campaign: Campaign) -> str:
     return (
         f"audit {made.sequence} of {campaign.name}: {made.n_selected:,} of {made.n_eligible:,} judged items are with "
-        f"the {made.tier} tier (strategy {made.strategy} for {made.measure}, {made.expected_in_total:.1f} expected in "
-        f"all its audits, seed {made.seed})"
+        f"the {made.tier} tier (strategy {made.strategy} for {made.measure}{_of_runs(made)}, "
+        f"{made.expected_in_total:.1f} expected in all its audits, seed {made.seed})"
     )
+
+
+def _of_runs(made: Audit) -> str:
+    against = f" against {made.against}" if made.against else ""
+    return f" of {made.run}{against}" if made.run else ""
