@@ -189,16 +189,42 @@ def evaluation_plans(
 # -- a difference of two systems ----------------------------------------------------------------------------
 
 
-def error_for_power(difference: float, *, power: float = 0.8, level: float = 0.05) -> float:
+def error_for_power(
+    difference: float,
+    *,
+    power: float = 0.8,
+    level: float = 0.05,
+    degrees_of_freedom: float = math.inf,
+) -> float:
     """Return the standard error that detects a difference with that power: ``|Delta|/(z_{1-a/2} + z_power)``.
 
-    >>> round(error_for_power(1.0), 6)
-    0.356941
+    With degrees of freedom the quantiles are those of t, as over topics: approximate, as t is centred here.
+
+    >>> round(error_for_power(1.0), 6), round(error_for_power(1.0, degrees_of_freedom=44), 6)
+    (0.356941, 0.349012)
     """
     _positive(difference=abs(difference))
     if not (0 < level < 1 and 0.5 <= power < 1):
         raise ValueError(f"level must be in (0, 1) and power in [.5, 1), got {level} and {power}")
-    return abs(difference) / float(stats.norm.isf(level / 2) + stats.norm.ppf(power))
+    t = stats.t(degrees_of_freedom)  # of infinite ones the normal distribution
+    return abs(difference) / float(t.isf(level / 2) + t.ppf(power))
+
+
+def topics_for_power(difference: float, topic_variance: float, *, power: float = 0.8) -> int:
+    """Return how many topics like these detect a difference with that power by the paired t-test, at least 2.
+
+    The least n with ``S/sqrt(n) <= error_for_power`` at n - 1 degrees of freedom. `topic_variance` is S^2, the variance
+    of the topics' differences with their errors of judging: more topics, judged and audited as these are.
+
+    >>> topics_for_power(0.822193, 2.372739**2)
+    68
+    """
+    _positive(topic_variance=topic_variance)
+    error = error_for_power(difference, power=power)
+    n = max(2, math.ceil(topic_variance / error**2))  # by the normal distribution: never more than needed
+    while math.sqrt(topic_variance / n) > error_for_power(difference, power=power, degrees_of_freedom=n - 1):
+        n += 1
+    return n
 
 
 def difference_plans(

@@ -40,6 +40,7 @@ class _State:
     frame: float
     cost_item: float
     cost_gold: float
+    quantile: float
 
     def variance(self, n: float, m: float) -> float:
         return max(0.0, self.bronze / n + self.gold / m + self.rest)
@@ -66,12 +67,14 @@ def next_purchase(
     frame_size: int | None = None,
     judgments_per_item: int = 1,
     fixed_variance: float = 0.0,
+    quantile: float = Z95,
 ) -> Purchase | Refusal:
     """Return the cheapest purchase that gives a half-width, or the one of the smallest half-width for a budget.
 
     `drawing_variance` and `gold_variance` are the estimate's components at `n_judged` and `n_audited` items;
     `frame_size` all items that could be judged (None: without end); an item costs `judgments_per_item`
-    judgments; `fixed_variance` is what no purchase changes (topics). Refused if the half-width cannot be reached,
+    judgments; `fixed_variance` is what no purchase changes (topics); a half-width is `quantile` standard errors.
+    Refused if the half-width cannot be reached,
     nothing is left to buy, or fewer than 10 items are audited. Assumption: top of the module.
     """
     _check((drawing_variance, gold_variance, fixed_variance), (cost_per_judgment, cost_per_gold))
@@ -89,8 +92,9 @@ def next_purchase(
         (drawing_variance, gold_variance, fixed_variance),
         (n_judged, n_audited, math.inf if frame_size is None else frame_size),
         (cost_per_judgment * judgments_per_item, cost_per_gold),
+        quantile,
     )
-    now = Z95 * math.sqrt(drawing_variance + gold_variance + fixed_variance)
+    now = quantile * math.sqrt(drawing_variance + gold_variance + fixed_variance)
     if half_width is not None:
         return _for_half_width(state, half_width, now, judgments_per_item)
     narrowest = _narrowest(state, float(budget or 0.0))
@@ -104,12 +108,12 @@ def next_purchase(
 def _for_half_width(
     state: _State, half_width: float, now: float, judgments_per_item: int
 ) -> Purchase | Refusal:
-    target_variance = (half_width / Z95) ** 2
+    target_variance = (half_width / state.quantile) ** 2
     if now <= half_width:
         return _purchase(state, state.n, state.m, now, judgments_per_item)
     most = target_variance * (1 + 1e-9)
     if target_variance - state.rest <= 0 or state.variance(*_upper_bounds(state, target_variance)) > most:
-        least = Z95 * math.sqrt(max(0.0, state.variance(state.frame, state.frame)))
+        least = state.quantile * math.sqrt(max(0.0, state.variance(state.frame, state.frame)))
         return Refusal(
             f"a half-width of {half_width:.4g} cannot be reached by more judging and auditing: about "
             f"{least:.4g} would remain"
@@ -136,21 +140,24 @@ def _check_sizes(n_judged: int, n_audited: int, frame_size: int | None, judgment
 
 
 def _state(
-    variances: tuple[float, float, float], sizes: tuple[float, float, float], costs: tuple[float, float]
+    variances: tuple[float, float, float],
+    sizes: tuple[float, float, float],
+    costs: tuple[float, float],
+    quantile: float,
 ) -> _State:
     drawing, gold, fixed = variances
     n, m, frame = sizes
     unjudged, unaudited = 1 / n - 1 / frame, 1 / m - 1 / n
     if unjudged <= 0:  # all are judged: only gold can be bought
         b = gold / unaudited if unaudited > 0 else 0.0
-        return _State(0.0, b, fixed + drawing - b / n, n, m, n, *costs)
+        return _State(0.0, b, fixed + drawing - b / n, n, m, n, *costs, quantile)
     a = drawing / unjudged
     b = gold / unaudited if unaudited > 0 else math.inf
     if b <= a:
-        return _State(a - b, b, fixed - a / frame, n, m, frame, *costs)
+        return _State(a - b, b, fixed - a / frame, n, m, frame, *costs, quantile)
     # bronze explains nothing that can be seen: a judged item is worth something only together with its gold
     b = (drawing + gold) / (1 / m - 1 / frame)
-    return _State(0.0, b, fixed - b / frame, n, m, frame, *costs)
+    return _State(0.0, b, fixed - b / frame, n, m, frame, *costs, quantile)
 
 
 def _upper_bounds(state: _State, target_variance: float) -> tuple[float, float]:
@@ -221,7 +228,7 @@ def _affordable(state: _State, starts: Sequence[float], budget: float) -> list[t
 
 def _purchase(state: _State, n: float, m: float, now: float, judgments_per_item: int) -> Purchase:
     items, gold = round(n - state.n), round(m - state.m)
-    half = Z95 * math.sqrt(state.variance(n, m)) if items or gold else now
+    half = state.quantile * math.sqrt(state.variance(n, m)) if items or gold else now
     cost, judgments = state.cost(n, m), items * judgments_per_item
     if not items and not gold:
         return Purchase(0, 0, 0, 0.0, half, now, f"Nothing: the half-width is already {now:.4g}.")

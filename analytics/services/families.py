@@ -7,10 +7,11 @@ from django.db import transaction
 from django.db.models import OuterRef, Subquery
 from django.db.models.functions import JSONObject
 
-from analytics.estimation.claims import QUESTION, Family, family_of
+from analytics.estimation.claims import LIKE_THESE, QUESTION, THESE, Claim, Family, family_of
 from analytics.models import ComparisonFamily
 from judging.models import Campaign
 from judging.refusal import Refused
+from sampling.design_options import WHOLE_TOPICS
 from sampling.models import Draw
 from touchstone.models import User, record
 
@@ -112,3 +113,14 @@ def family_fault(campaign: Campaign, name: str) -> str:
 
 def _runs(campaign: Campaign) -> list[str]:
     return list(campaign.collection.runs.order_by("run_id").values_list("run_id", flat=True))
+
+
+def default_claim(campaign: Campaign) -> Claim:
+    """Return what is claimed unless something else is asked for: topics like these.
+
+    A sample of whole topics answers for the topics that it was drawn from, and these are what it was drawn to know.
+    """
+    known = getattr(campaign, "topic_selection", None)
+    if known is None:
+        known = campaign.draws.values_list("parameters__topic_selection", flat=True).first()
+    return THESE if known == WHOLE_TOPICS else LIKE_THESE

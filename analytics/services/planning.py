@@ -6,43 +6,39 @@ from typing import Any
 
 import numpy as np
 
-from analytics.estimation.estimate import Z95, Refusal
+from analytics.estimation.claims import LIKE_THESE
+from analytics.estimation.estimate import Z95, Floats, Refusal, quantiles95
+from analytics.estimation.topics import between_topics
 from analytics.methods import REPORTED
 from analytics.models import Computation, ConfusionEstimate, Estimate
 from analytics.papers.calibration import informativeness
-from analytics.planning.planner import bronze_worth, error_for_power
+from analytics.planning.exact_gold import ExactGold
+from analytics.planning.planner import bronze_worth, error_for_power, topics_for_power
 from analytics.planning.purchases import Purchase, next_purchase
+from analytics.services.comparisons import OLDER
 from analytics.services.papers_plan import PapersPlan, papers_plans
+from analytics.services.plan_terms import Terms
 from analytics.services.recomputation import latest_computation
 from judging.models import Campaign
 from sampling.frames import newest_draw
 from sampling.measures.families import grade_gains
 from sampling.measures.registry import parse_linear
+from sampling.models import Draw
 from sampling.selections import NOT_BY_DOCUMENT
+from sampling.services.census_documents import census_documents
 
 POINTS = 25  # of a curve
-EXAMPLE_COSTS = (1.0, 10.0)  # of a judgment and of a gold label, where the campaign has none
-USUAL_POWER = 0.8
 NOT_FOR_SALE = 1e12  # a price that no money pays
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What is to be known, and what it may cost. `difference` is the smallest that matters."""
-
-    measure: str
-    run: str
-    against: str = ""
-    cost_judgment: float = EXAMPLE_COSTS[0]
-    cost_gold: float = EXAMPLE_COSTS[1]
-    difference: float | None = None
-    power: float = USUAL_POWER
-    money: float | None = None
+NO_DIFFERENCE = "enter the difference that matters"
 
 
 @dataclass(frozen=True)
 class State:
-    """What is bought so far, and the parts of the variance at these numbers."""
+    """What is bought so far, and the parts of the variance at these numbers.
+
+    `between` is the part of topics like these, which no judgment and no gold label changes; 0 for these topics.
+    `degrees_of_freedom` are those of t over topics; infinite for these topics.
+    """
 
     drawing: float
     gold: float
@@ -50,10 +46,26 @@ class State:
     n_audited: int
     n_frame: int
     judgments_per_item: int
+    between: float = 0.0
+    degrees_of_freedom: float = math.inf
+
+    @property
+    def quantile(self) -> float:
+        """Return by how many standard errors a half-width is counted."""
+        return float(quantiles95(np.array([self.degrees_of_freedom]))[0]) if self.has_topics else Z95
+
+    @property
+    def has_topics(self) -> bool:
+        return math.isfinite(self.degrees_of_freedom)
 
     @property
     def half_width(self) -> float:
-        return Z95 * math.sqrt(self.drawing + self.gold)
+        return self.quantile * math.sqrt(self.drawing + self.gold + self.between)
+
+    @property
+    def half_width_of_topics(self) -> float:
+        """Return what the choice of topics leaves, however much is judged."""
+        return self.quantile * math.sqrt(self.between)
 
     def buy(self, cost_judgment: float, cost_gold: float, **wanted: Any) -> Purchase | Refusal:
         """Return the cheapest purchase for `half_width`, or the best one for `budget`: `analytics.planning.purchases`.
@@ -62,11 +74,16 @@ class State:
         many documents that do not matter to it, and more of these are no gain.
         """
         known = (self.drawing, self.gold, self.n_judged, self.n_audited, cost_judgment, cost_gold)
-        given = {"frame_size": self.n_frame, "judgments_per_item": self.judgments_per_item}
+        given = {
+            "frame_size": self.n_frame,
+            "judgments_per_item": self.judgments_per_item,
+            "fixed_variance": self.between,
+            "quantile": self.quantile,
+        }
         found = next_purchase(*known, **given | wanted)
         gold_alone = next_purchase(*known, **given | wanted | {"frame_size": self.n_judged})
         if isinstance(found, Refusal) or isinstance(gold_alone, Refusal):
-            return gold_alone if isinstance(found, Refusal) else found
+            return gold_alone if isinstance(gold_alone, Purchase) else found
         is_cheaper = (
             gold_alone.cost < found.cost
             if "half_width" in wanted
@@ -77,17 +94,20 @@ class State:
 
 @dataclass(frozen=True)
 class Plan:
-    """The answer: what to buy next, and what it brings; or the reason why there is none."""
+    """The answer: what to buy next, and what it brings; or the reason why there is none.
+
+    Without a difference that matters there is no half-width to reach: `wanted`, `needed` and `topics_needed` are None.
+    """
 
     terms: Terms
     refusal: str = ""
     computation: Computation | None = None
     estimate: Estimate | None = None
     state: State | None = None
-    difference: float = 0.0  # asked for, or else the present half-width
-    wanted: float = 0.0  # half-width
+    wanted: float | None = None  # half-width
     needed: Purchase | Refusal | None = None
     spent: Purchase | Refusal | None = None  # what the stated money buys
+    exact: ExactGold | None = None  # gold on named documents; None where no gold is missing
     informativeness: float | None = None  # K, the share of the gold gains' spread that one judgment explains
     bronze: str = ""  # whether judging is worth buying at all, in words
     topics_needed: int | None = None
@@ -97,76 +117,85 @@ class Plan:
         tuple[float, float, float, float], ...
     ] = ()  # money; half-widths: best, gold alone, judgments alone
 
-
-def costs_of(campaign: Campaign) -> tuple[float, float, bool]:
-    """Return what a judgment and a gold label cost, and whether the campaign says so."""
-    known = campaign.cost_per_judgment, campaign.cost_per_gold
-    return known[0] or EXAMPLE_COSTS[0], known[1] or EXAMPLE_COSTS[1], None not in known
-
-
-def usual_pair(campaign: Campaign) -> tuple[str, str]:
-    """Return the pair that the campaign was drawn for, else its first two runs."""
-    draw = newest_draw(campaign)
-    if draw is not None and draw.question == "pair":
-        return tuple(draw.parameters["runs"][:2])
-    runs = list(campaign.collection.runs.values_list("run_id", flat=True)[:2])
-    return (runs[0], runs[1]) if len(runs) > 1 else (runs[0] if runs else "", "")
+    @property
+    def exact_sentence(self) -> str:
+        """Return what gold on named documents brings, in a sentence; empty where there is none to ask for."""
+        if self.exact is None or self.state is None:
+            return ""
+        return self.exact.sentence(self.terms.subject, of_topics=self.state.has_topics)
 
 
 def plan(*, campaign: Campaign, terms: Terms) -> Plan:
     """Return what to buy next: a look at one estimate, and arithmetic."""
     computation = latest_computation(campaign=campaign)
     found = _estimate(computation, terms) if computation else None
-    if computation is None or found is None:
+    draw = newest_draw(campaign)
+    if computation is None or found is None or draw is None:
         return Plan(terms, "there are no numbers for this question yet: a plan needs the newest numbers")
-    newest = newest_draw(campaign)
-    if newest is not None and newest.has_whole_topics:
-        return Plan(terms, NOT_BY_DOCUMENT, computation, found)
-    if found.value is None:
-        return Plan(terms, found.refusal, computation, found)
-    if computation.is_by_gold_judges:
-        reason = (
-            "every judged document was graded by a gold judge: only more judged documents narrow this interval, "
-            "and the preview of a top-up says by how much"
-        )
-        return Plan(terms, reason, computation, found)
+    topics = _topic_differences(computation, found, terms) if terms.claim is LIKE_THESE else None
+    refusal = _refusal(computation, found, draw) or (topics.reason if isinstance(topics, Refusal) else "")
+    if refusal or isinstance(topics, Refusal):
+        return Plan(terms, refusal, computation, found)
     parts = found.components
-    if {"drawing", "gold"} != set(parts):
-        reason = "its variance has other parts than “drawing” and “gold”, or none"
-        return Plan(terms, f"{reason}: plan with P@k or DCG@k, from recomputed numbers", computation, found)
-    if parts["drawing"] + parts["gold"] <= 0:
-        return Plan(
-            terms,
-            "nothing is left to buy: every document it depends on is judged and audited",
-            computation,
-            found,
-        )
-    draw = newest
     state = State(
         drawing=parts["drawing"],
         gold=parts["gold"],
         n_judged=computation.n_items,
         n_audited=computation.n_audited,
-        n_frame=max(draw.n_frame if draw else 0, computation.n_items),
+        n_frame=max(draw.n_frame, computation.n_items),
         judgments_per_item=campaign.judgments_per_item,
     )
+    if topics is not None:
+        between = between_topics(float(topics.var(ddof=1)), topics.size, state.drawing + state.gold)
+        state = replace(state, between=between, degrees_of_freedom=topics.size - 1)
+    if state.half_width == 0:
+        reason = "nothing is left to buy: every document it depends on is judged and audited"
+        return Plan(terms, reason, computation, found)
     k = _explained_share(campaign, computation, terms.measure)
     bronze = "" if k is None else bronze_words(k, terms.cost_judgment, terms.cost_gold)
     known = Plan(terms, "", computation, found, state, informativeness=k, bronze=bronze)
-    planned = _plan_of(known, state, len(draw.parameters["topics"]) if draw else 0)
-    papers = papers_plans(
-        campaign=campaign,
-        computation=computation,
+    planned = _plan_of(known, state, topics)
+    planned = replace(planned, exact=_exact_gold(campaign, draw, planned, state))
+    planned = replace(planned, curve=_curve(state, planned, most=_most_money(state, planned)))
+    return _with_papers(campaign, computation, planned)
+
+
+def _refusal(computation: Computation, found: Estimate, draw: Draw) -> str:
+    """Return why no purchase can be planned from this number; empty where one can."""
+    if draw.has_whole_topics:
+        return NOT_BY_DOCUMENT
+    if found.value is None:
+        return found.refusal
+    if computation.is_by_gold_judges:
+        return (
+            "every judged document was graded by a gold judge: only more judged documents narrow this interval, "
+            "and the preview of a top-up says by how much"
+        )
+    if {"drawing", "gold"} != set(found.components):
+        reason = "its variance has other parts than “drawing” and “gold”, or none"
+        return f"{reason}: plan with P@k or DCG@k, from recomputed numbers"
+    return ""
+
+
+def _topic_differences(computation: Computation, found: Estimate, terms: Terms) -> Floats | Refusal:
+    """Return n times every topic's part of the number, whose mean it is and whose spread is that of topics."""
+    if found.value is None:
+        return Refusal(found.refusal)
+    runs = [terms.run, terms.against] if terms.against else [terms.run]
+    rows = computation.estimates.filter(
         measure=terms.measure,
-        runs=(terms.run, terms.against),
-        difference=planned.difference,
-        power=terms.power,
-        cost_judgment=terms.cost_judgment,
-        cost_gold=terms.cost_gold,
+        method=REPORTED.key,
+        run_b=None,
+        run__run_id__in=runs,
+        topic_values__isnull=False,
     )
-    if isinstance(papers, str):
-        return replace(planned, papers_refusal=papers)
-    return replace(planned, papers=tuple(papers))
+    values = {run: np.array(stored) for run, stored in rows.values_list("run__run_id", "topic_values")}
+    if len(values) < len(runs):
+        return Refusal(f"{OLDER}, or plan for these topics")
+    z: Floats = values[runs[0]] - (values[runs[1]] if terms.against else 0.0)
+    if z.size < 2:
+        return Refusal(f"{z.size} topic says nothing about others: plan for these topics")
+    return z
 
 
 def _estimate(computation: Computation, terms: Terms) -> Estimate | None:
@@ -180,36 +209,96 @@ def _estimate(computation: Computation, terms: Terms) -> Estimate | None:
     return pair.first()
 
 
-def _plan_of(known: Plan, state: State, n_topics: int) -> Plan:
+def _plan_of(known: Plan, state: State, topics: Floats | None) -> Plan:
+    """Return the plan with what the difference takes, and what the money buys."""
     terms = known.terms
-    difference = terms.difference or _two_digits(state.half_width)
-    wanted = Z95 * error_for_power(difference, power=terms.power)
     prices = (terms.cost_judgment, terms.cost_gold)
-    needed = state.buy(*prices, half_width=wanted)
+    spent = state.buy(*prices, budget=terms.money) if terms.money else None
+    if terms.difference is None:
+        return replace(known, spent=spent)
+    freedom = state.degrees_of_freedom
+    wanted = state.quantile * error_for_power(terms.difference, power=terms.power, degrees_of_freedom=freedom)
+    variance = 0.0 if topics is None else float(topics.var(ddof=1))
     return replace(
         known,
-        difference=difference,
         wanted=wanted,
-        needed=needed,
-        spent=state.buy(*prices, budget=terms.money) if terms.money else None,
-        topics_needed=_topics_needed(known, wanted / Z95, n_topics),
-        curve=_curve(state, *prices, most=_most_money(state, terms, needed)),
+        needed=state.buy(*prices, half_width=wanted),
+        spent=spent,
+        topics_needed=topics_for_power(terms.difference, variance, power=terms.power)
+        if variance > 0
+        else None,
     )
 
 
-def _most_money(state: State, terms: Terms, needed: Purchase | Refusal) -> float:
-    """Return the money at the end of the curve: beyond what is needed, or else all that can be spent."""
+def _exact_gold(campaign: Campaign, draw: Draw, planned: Plan, state: State) -> ExactGold | None:
+    """Return what gold on every judged document that counts brings; None where no gold is missing."""
+    terms, computation, found = planned.terms, planned.computation, planned.estimate
+    if state.gold <= 0 or computation is None or found is None:
+        return None
+    runs = {run.run_id: run for run in campaign.collection.runs.filter(run_id__in=[terms.run, terms.against])}
+    counted = census_documents(
+        campaign, draw, parse_linear(terms.measure), runs[terms.run], runs.get(terms.against)
+    )
+    n_drawn = sum(campaign.draws.values_list("n_drawn", flat=True))
+    is_exact = counted.is_whole and computation.n_items >= n_drawn and found.outside_low is None
+    after = replace(state, gold=0.0, drawing=0.0 if is_exact else state.drawing)
+    cost = terms.cost_gold * len(counted.lacking)
+    other = planned.needed
+    if not isinstance(other, Purchase):
+        prices = (terms.cost_judgment, terms.cost_gold)
+        other = state.buy(*prices, budget=cost) if cost > 0 else None
+    return ExactGold(
+        documents=counted.lacking,
+        n_weighed=counted.n_weighed,
+        cost=cost,
+        is_exact=is_exact,
+        half_width_these=Z95 * math.sqrt(after.drawing),
+        half_width=after.half_width,
+        at_random=other if isinstance(other, Purchase) else None,
+        wanted=planned.wanted,
+    )
+
+
+def _with_papers(campaign: Campaign, computation: Computation, planned: Plan) -> Plan:
+    terms = planned.terms
+    if terms.difference is None:
+        return replace(planned, papers_refusal=NO_DIFFERENCE)
+    papers = papers_plans(
+        campaign=campaign,
+        computation=computation,
+        measure=terms.measure,
+        runs=(terms.run, terms.against),
+        difference=terms.difference,
+        power=terms.power,
+        cost_judgment=terms.cost_judgment,
+        cost_gold=terms.cost_gold,
+    )
+    if isinstance(papers, str):
+        return replace(planned, papers_refusal=papers)
+    return replace(planned, papers=tuple(papers))
+
+
+def _most_money(state: State, planned: Plan) -> float:
+    """Return the money at the end of the curve: beyond what is needed, or what brings half of what can be gained."""
+    terms = planned.terms
     cost_item = terms.cost_judgment * state.judgments_per_item
     everything = cost_item * (state.n_frame - state.n_judged) + terms.cost_gold * (
         state.n_frame - state.n_audited
     )
-    enough = everything if isinstance(needed, Refusal) else needed.cost
-    return min(1.5 * max(enough, terms.money or 0.0, 50 * terms.cost_gold), max(everything, terms.cost_gold))
+    target = planned.needed
+    if planned.wanted is None:
+        half_way = (state.half_width + state.half_width_of_topics) / 2
+        target = state.buy(terms.cost_judgment, terms.cost_gold, half_width=half_way)
+    enough = target.cost if isinstance(target, Purchase) else everything
+    named = planned.exact.cost if planned.exact else 0.0
+    return min(
+        1.5 * max(enough, named, terms.money or 0.0, 50 * terms.cost_gold), max(everything, terms.cost_gold)
+    )
 
 
-def _curve(
-    state: State, cost_judgment: float, cost_gold: float, *, most: float
-) -> tuple[tuple[float, float, float, float], ...]:
+def _curve(state: State, planned: Plan, *, most: float) -> tuple[tuple[float, float, float, float], ...]:
+    cost_judgment, cost_gold = planned.terms.cost_judgment, planned.terms.cost_gold
+
     def width(*prices: float, money: float, **wanted: Any) -> float:
         bought = state.buy(*prices, budget=money, **wanted) if money > 0 else None
         return bought.half_width if isinstance(bought, Purchase) else state.half_width
@@ -254,70 +343,3 @@ def _explained_share(campaign: Campaign, computation: Computation, measure: str)
         return None
     found = informativeness(counts, counts.sum(axis=0), gains)
     return None if isinstance(found, Refusal) else found
-
-
-def _topics_needed(known: Plan, error: float, n_topics: int) -> int | None:
-    """Return how many topics like these the difference takes, for a claim about topics in general."""
-    spread = known.estimate.topics_standard_error if known.estimate else None
-    if spread is None or not n_topics:
-        return None
-    return math.ceil(n_topics * (spread / error) ** 2)
-
-
-def _two_digits(width: float) -> float:
-    """Return the number with two digits.
-
-    >>> _two_digits(0.04567)
-    0.046
-    """
-    return float(f"{width:.2g}")
-
-
-def plan_json(found: Plan) -> dict[str, Any]:
-    """Return the plan as a program reads it."""
-    terms, state = found.terms, found.state
-    asked = {
-        "measure": terms.measure,
-        "run": terms.run,
-        "against": terms.against or None,
-        "cost_per_judgment": terms.cost_judgment,
-        "cost_per_gold": terms.cost_gold,
-        "power": terms.power,
-        "refusal": found.refusal or None,
-    }
-    if state is None:
-        return asked
-    return {
-        **asked,
-        "difference": found.difference,
-        "half_width_now": state.half_width,
-        "half_width_wanted": found.wanted,
-        "variance": {"drawing": state.drawing, "gold": state.gold},
-        "informativeness": found.informativeness,
-        "needed": _purchase_json(found.needed),
-        "money_buys": _purchase_json(found.spent),
-        "topics_needed": found.topics_needed,
-        "papers": [
-            {
-                "method": one.name,
-                "unit": one.unit,
-                "bronze": one.plan.bronze,
-                "gold": one.plan.gold,
-                "cost": one.plan.cost,
-            }
-            for one in found.papers
-        ],
-        "curve": [dict(zip(("money", *LINES), row, strict=True)) for row in found.curve],
-    }
-
-
-LINES = ("best", "gold_alone", "judgments_alone")
-
-
-def _purchase_json(purchase: Purchase | Refusal | None) -> dict[str, Any] | None:
-    if purchase is None:
-        return None
-    if isinstance(purchase, Refusal):
-        return {"refusal": purchase.reason}
-    names = ("items", "judgments", "gold", "cost", "half_width")
-    return {"refusal": None, **{name: getattr(purchase, name) for name in names}}

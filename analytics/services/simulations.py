@@ -15,7 +15,7 @@ from analytics.planning.bad_topics import LEAST_TAU, Tolerance, flips, mixture_l
 from analytics.planning.rejudging_gain import VoteErrors, rejudging_gains
 from analytics.services.careless import careless_outcome
 from analytics.services.job_queue import newest_job, queue_work
-from analytics.services.planning import usual_pair
+from analytics.services.plan_terms import usual_pair
 from analytics.services.recomputation import Progress, measures_of
 from judging.models import Campaign
 from judging.services.errors import Refused

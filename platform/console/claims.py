@@ -5,14 +5,13 @@ from typing import Any
 from django.http import HttpRequest
 from rest_framework import serializers
 
-from analytics.estimation.claims import CLAIMS, LIKE_THESE, THESE, Claim, claim_of
+from analytics.estimation.claims import CLAIMS, LIKE_THESE, claim_of
 from analytics.estimation.wording import ADJUSTMENTS
 from analytics.models import Computation
 from analytics.services.comparisons import HOLM, MAX_T, Comparisons
-from analytics.services.families import asked_family
+from analytics.services.families import asked_family, default_claim
 from judging.models import Campaign
 from judging.serializers.strict import StrictQuery, Word
-from sampling.design_options import WHOLE_TOPICS
 
 LONGEST_FAMILY = 20_000
 
@@ -49,17 +48,6 @@ class ClaimRequest(StrictQuery):
         if fault:
             raise serializers.ValidationError(fault)
         return checked
-
-
-def default_claim(campaign: Campaign) -> Claim:
-    """Return what is claimed unless something else is asked for: topics like these.
-
-    A sample of whole topics answers for the topics that it was drawn from, and these are what it was drawn to know.
-    """
-    known = getattr(campaign, "topic_selection", None)
-    if known is None:
-        known = campaign.draws.values_list("parameters__topic_selection", flat=True).first()
-    return THESE if known == WHOLE_TOPICS else LIKE_THESE
 
 
 def _fault(campaign: Campaign, sent: dict[str, Any]) -> dict[str, list[str]]:

@@ -10,8 +10,10 @@ from django.test import Client
 from django.urls import reverse
 from small_campaign import judge_all, judge_audit, make_assessor, make_campaign, truth_of
 
+from analytics.estimation.claims import THESE
 from analytics.models import Computation, ConfusionEstimate, Estimate
-from analytics.services.planning import State, Terms, bronze_words, plan
+from analytics.services.plan_terms import Terms
+from analytics.services.planning import State, bronze_words, plan
 from analytics.services.recomputation import recompute
 from console.researcher.prose import always_words, variance_words
 from sampling.services.auditing import audit
@@ -181,11 +183,10 @@ def test_before_there_are_numbers_the_page_says_so(drawn):
 
 def test_the_page_names_what_to_buy_and_shows_the_curve_with_its_table(judged):
     set_parts(judged, drawing=0.0004, gold=0.0010)
-    text = page_of(judged, measure="P@10", run="run0", against="run2", difference="0.05", cost_gold="12")
-    found = plan(
-        campaign=judged,
-        terms=Terms("P@10", "run0", "run2", cost_judgment=1.0, cost_gold=12.0, difference=0.05),
-    )
+    asked = {"measure": "P@10", "run": "run0", "against": "run2", "difference": "0.05", "cost_gold": "12"}
+    text = page_of(judged, claim="these-topics", **asked)
+    terms = Terms("P@10", "run0", "run2", cost_judgment=1.0, cost_gold=12.0, difference=0.05, claim=THESE)
+    found = plan(campaign=judged, terms=terms)
     assert found.needed.gold > 0
     assert f"<strong>{found.needed.gold} more gold label" in text
     assert found.needed.cost == 2 * found.needed.items + 12 * found.needed.gold  # two judgments an item
@@ -208,8 +209,9 @@ def test_costs_of_the_campaign_are_taken_and_shown(judged):
 
 def test_enough_is_said_and_the_money_one_has_is_divided(judged):
     set_parts(judged, drawing=0.0004, gold=0.0010)
-    assert '<blockquote class="verdict"><p>Nothing:' in page_of(judged, difference="1")
-    text = page_of(judged, difference="0.05", money="40")
+    these = {"claim": "these-topics"}
+    assert '<blockquote class="verdict"><p>Nothing:' in page_of(judged, difference="1", **these)
+    text = page_of(judged, difference="0.05", money="40", **these)
     assert "With 40:" in text
 
 
@@ -240,7 +242,7 @@ def test_the_papers_formulas_plan_a_new_evaluation_from_the_pooled_errors(judged
     for row in newest.estimates.filter(method="naive", value__isnull=False):
         row.pk, row.computation, row.topics_standard_error = None, made, 0.04
         row.save(force_insert=True)
-    unknown = page_of(judged, measure="P@10", run="run0", against="run2")
+    unknown = page_of(judged, measure="P@10", run="run0", against="run2", difference="0.05")
     assert "Not planned: the assessors&#x27; errors are not known yet" in unknown
     counts = [[30, 6, 3, 1], [6, 20, 3, 1], [1, 2, 20, 7], [1, 1, 8, 20]]
     rows = {"matrix": [[0.25] * 4] * 4, "low": [[0.0] * 4] * 4, "high": [[1.0] * 4] * 4}
@@ -276,7 +278,7 @@ def test_the_papers_formulas_plan_a_new_evaluation_from_the_pooled_errors(judged
     assert "Shared audit" in text
     assert "Not planned" not in text
     assert "the papers plan a difference of two runs in P@k" in page_of(
-        judged, measure="DCG@10", run="run0", against="run2"
+        judged, measure="DCG@10", run="run0", against="run2", difference="0.05"
     )
 
 
@@ -305,7 +307,8 @@ def test_the_api_says_the_same(judged):
     user = User.objects.create(username="program", role="researcher")
     _, key = make_token(user=user, name="tests", days=1)
     client = Client(headers={"Authorization": f"Bearer {key}"})
-    said = client.get(f"/api/v1/campaigns/{judged.pk}/planner", {"difference": "0.05"}).json()
+    asked = {"difference": "0.05", "claim": "these-topics"}
+    said = client.get(f"/api/v1/campaigns/{judged.pk}/planner", asked).json()
     assert said["refusal"] is None
     # 1.959964 + 0.841621 standard errors find it with a power of 80 %
     assert said["half_width_wanted"] == pytest.approx(Z * 0.05 / (1.959964 + 0.841621), rel=1e-5)

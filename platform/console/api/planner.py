@@ -7,7 +7,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from analytics.services.planning import plan, plan_json
+from analytics.services.plan_answers import plan_json
+from analytics.services.planning import plan
 from console.api.serializers.analyses import PlannerRequest
 from console.api.serializers.schema import PlannerAnswer
 from console.campaigns import drawn_campaign
@@ -15,7 +16,7 @@ from judging.services.access import ResearchersOnly
 
 
 class PlannerView(APIView):
-    """A plan for a run or a pair: more judgments, more gold labels, or both, and their cost."""
+    """A plan for a run or a pair: judgments, gold labels, gold on named documents, topics, and their cost."""
 
     permission_classes = (ResearchersOnly,)
     query_serializer = PlannerRequest

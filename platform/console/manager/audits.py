@@ -30,7 +30,7 @@ from sampling.services.audit_schedules import next_due_time, save_schedule, sche
 from sampling.services.auditable import AuditRefused
 from sampling.services.auditing import PURPOSES, queue_audit
 from sampling.services.topic_audits import draws_of_topics, has_unfit_plan
-from sampling.strategies import FEWEST_GOLD, STRATEGIES, strategy_of
+from sampling.strategies import CENSUS, FEWEST_GOLD, STRATEGIES, strategy_of
 from touchstone.models import user_of
 
 SHOWN_AUDITS = 20
@@ -58,6 +58,25 @@ def audits(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         messages.success(request, f"Saved: {when}.")
         return redirect("console:audits", campaign_id=campaign_id)
     job = queue_audit(campaign=row, user=user_of(request))
+    if job is None:
+        messages.info(request, "An audit of this campaign is already being drawn.")
+        return redirect("console:audits", campaign_id=campaign_id)
+    back = urlencode({"back": reverse("console:audits", args=[row.pk])})
+    return redirect(f"{reverse('job', args=[job.pk])}?{back}")
+
+
+@require_POST
+@managers_only
+def census(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
+    """Audit every judged document that counts for a run or a pair, at once."""
+    row = _campaign(campaign_id)
+    names = ("run", "against", "measure")
+    asked = {name: request.POST.get(name, "").strip() for name in names}
+    try:
+        job = queue_audit(campaign=row, user=user_of(request), strategy=CENSUS, **asked)
+    except AuditRefused as refusal:
+        messages.error(request, f"{refusal}.")
+        return redirect("console:audits", campaign_id=campaign_id)
     if job is None:
         messages.info(request, "An audit of this campaign is already being drawn.")
         return redirect("console:audits", campaign_id=campaign_id)

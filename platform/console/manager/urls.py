@@ -133,6 +133,7 @@ urlpatterns = [
     path("manage/campaigns/<uuid:campaign_id>/design/", design.design, name="design"),
     path("manage/campaigns/<uuid:campaign_id>/layout/", design.lay_out, name="layout"),
     path("manage/campaigns/<uuid:campaign_id>/audits/", audits.audits, name="audits"),
+    path("manage/campaigns/<uuid:campaign_id>/audits/census/", audits.census, name="audits-census"),
     path("manage/campaigns/<uuid:campaign_id>/audits/score/", audits.score, name="audits-score"),
     path(
         "manage/campaigns/<uuid:campaign_id>/audits/topics/", topic_checks.topic_checks, name="topic-checks"

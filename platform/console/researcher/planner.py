@@ -1,5 +1,6 @@
 """What to buy next: more judgments or more gold, for which interval, at which cost. Answers at once."""
 
+import csv
 import uuid
 from typing import Any
 
@@ -10,9 +11,13 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_POST
 
 from analytics.charts import Chart, curve
+from analytics.estimation.claims import CLAIMS
 from analytics.estimation.estimate import Refusal
+from analytics.planning.exact_gold import DEARER, digits
 from analytics.planning.purchases import Purchase
-from analytics.services.planning import Plan, costs_of, plan
+from analytics.services.families import default_claim
+from analytics.services.plan_terms import costs_of
+from analytics.services.planning import Plan, plan
 from analytics.services.recomputation import measures_of
 from analytics.services.simulations import CARELESS_ASSESSORS, ask_simulation, newest_simulation
 from console.api.serializers.analyses import PlannerRequest
@@ -21,10 +26,12 @@ from console.researcher.plots import plot_answer
 from console.researcher.prose import variance_words
 from judging.models import Campaign
 from judging.services.access import researchers_only
+from judging.spreadsheets import spreadsheet_text
 from sampling.measures.registry import sums_among
 from touchstone.models import user_of
 
-FIELDS = ("measure", "run", "against", "cost_judgment", "cost_gold", "difference", "power", "money")
+FIELDS = ("measure", "run", "against", "cost_judgment", "cost_gold", "difference", "power", "money", "claim")
+SHOWN_DOCUMENTS = 100
 LINES = ("Best split", "Gold labels only", "Judgments only")
 TITLE = "Half-width by cost"
 
@@ -41,15 +48,22 @@ def planner(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "measures": sums_among(measures),
         "runs": row.collection.runs.all(),
         "costs_are_known": costs_of(row)[2],
+        "claims": CLAIMS,
+        "claim": default_claim(row),
+        "shown_documents": SHOWN_DOCUMENTS,
+        "dearer": DEARER,
     }
     sent = PlannerRequest(data=_not_empty(given), context={"campaign": row, "measures": measures})
     if sent.is_valid():
         found = plan(campaign=row, terms=sent.validated_data["terms"])
         if "plot" in request.GET:
             return plot_answer(request, {"curve": lambda: None if found.refusal else _curve(found)})
+        if request.GET.get("documents") == "csv":
+            return _documents_csv(found)
         context |= {"plan": found, "given": _shown_terms(given, found), "shown": _plan_context(found)}
-        if not found.refusal:
-            context["variance"] = variance_words(found.estimate)
+        context["claim"] = found.terms.claim
+        if found.state is not None:
+            context["variance"] = _variance_words(found)
             context["careless"] = _careless(row)
     elif "plot" in request.GET:
         return plot_answer(request, {})
@@ -88,9 +102,10 @@ def _shown_terms(given: dict[str, str], plan: Plan) -> dict[str, str]:
         "against": terms.against,
         "cost_judgment": f"{terms.cost_judgment:g}",
         "cost_gold": f"{terms.cost_gold:g}",
-        "difference": f"{plan.difference:g}" if plan.difference else "",
+        "difference": "" if terms.difference is None else f"{terms.difference:g}",
         "power": f"{100 * terms.power:g}",
         "money": "" if terms.money is None else f"{terms.money:g}",
+        "claim": terms.claim.key,
     }
     return taken | {name: value for name, value in given.items() if value}
 
@@ -102,7 +117,9 @@ def _plan_context(plan: Plan) -> dict[str, Any]:
     return {
         "curve": _curve(plan),
         "half_width": digits(plan.state.half_width),
-        "wanted": digits(plan.wanted),
+        "half_width_of_topics": digits(plan.state.half_width_of_topics),
+        "wanted": "" if plan.wanted is None else digits(plan.wanted),
+        "exact": _exact(plan),
         "needed": _purchase(plan.needed),
         "spent": _purchase(plan.spent),
         "papers": [
@@ -142,13 +159,43 @@ def _money(amount: float) -> str:
     return f"{amount:,.0f}" if amount >= 10 or amount == 0 else f"{amount:.2g}"
 
 
-def digits(width: float) -> str:
-    """Return a half-width to read: three decimals, or two digits where these would hide it.
+def _exact(plan: Plan) -> dict[str, Any] | None:
+    """Return gold on named documents to read, with the first of them."""
+    if plan.exact is None:
+        return None
+    return {
+        "sentence": plan.exact_sentence,
+        "comes_first": plan.exact.comes_first,
+        "is_exact": plan.exact.is_exact,
+        "count": len(plan.exact.documents),
+        "documents": plan.exact.documents[:SHOWN_DOCUMENTS],
+    }
 
-    >>> digits(0.02134), digits(0.00063)
-    ('0.021', '0.00063')
-    """
-    return f"{width:.3f}" if width >= 0.01 else f"{width:.2g}"
+
+def _documents_csv(plan: Plan) -> HttpResponse:
+    """Return the documents whose gold makes the number exact as a file; an empty one where none is missing."""
+    answer = HttpResponse(content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = 'attachment; filename="gold-on-these-documents.csv"'
+    writer = csv.writer(answer, lineterminator="\n")
+    writer.writerow(["topic", "document"])
+    for pair in plan.exact.documents if plan.exact else ():
+        writer.writerow([spreadsheet_text(cell) for cell in pair])
+    return answer
+
+
+def _variance_words(plan: Plan) -> str:
+    """Return where the variance comes from: for topics like these with the share of their choice."""
+    state = plan.state
+    if state is None or not state.has_topics:
+        return variance_words(plan.estimate)
+    parts = {
+        "the choice of topics": state.between,
+        "the gold audit": state.gold,
+        "the draw of documents": state.drawing,
+    }
+    total = sum(parts.values())
+    shares = [f"{100 * part / total:.0f} % from {name}" for name, part in parts.items() if part > 0]
+    return f"Of this variance come {', '.join(shares)}."
 
 
 def _curve(plan: Plan) -> Chart:

@@ -5,11 +5,12 @@ from typing import Any
 from django.urls import reverse
 from rest_framework import serializers
 
+from analytics.estimation.claims import CLAIMS
 from analytics.services.analyses import ANALYSES, AnalysisSubject, analysis_of
 from analytics.services.analyses import AnalysisState as FoundAnalysis
 from analytics.services.analyses.papers import under_conditions
 from analytics.services.assumptions import QUESTIONS, newest_answers, what_forbids
-from analytics.services.planning import USUAL_POWER, Terms, costs_of, usual_pair
+from analytics.services.plan_terms import USUAL_POWER, TermsRefused, terms_of
 from analytics.services.recomputation import measures_of
 from analytics.services.reuse import Answer, ReuseQuestion
 from analytics.services.top_up import TopUpAnswer
@@ -22,7 +23,6 @@ from sampling.measures.registry import (
     nearest_sum,
     parse_linear,
     parse_measure,
-    sums_among,
     usual_spelling,
 )
 
@@ -157,31 +157,19 @@ class PlannerRequest(StrictQuery):
     power = Finite(min_value=50.0, max_value=99.9, default=100 * USUAL_POWER)
     money = Finite(min_value=0.0, max_value=1e12, default=None, allow_null=True)
 
-    def validate_measure(self, name: str) -> str:
-        measures = self.context.get("measures") or measures_of(self.context["campaign"])
-        known = sums_among(measures)
-        asked = usual_spelling(name)
-        if name and asked not in known:
-            raise serializers.ValidationError(f"a plan is made for {', '.join(known)}; got {name!r}")
-        return asked or known[0]
+    claim = serializers.ChoiceField(
+        [claim.key for claim in CLAIMS],
+        default="",
+        allow_blank=True,
+        help_text="By default topics-like-these; of a sample of whole topics these-topics",
+    )
 
     def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
-        campaign = self.context["campaign"]
-        named = [sent[name] for name in ("run", "against") if sent[name]] if sent["run"] else []
-        known = campaign.collection.runs.filter(run_id__in=named).values_list("run_id", flat=True)
-        for unknown in sorted(set(named) - set(known)):
-            name = "run" if unknown == sent["run"] else "against"
-            raise serializers.ValidationError({name: [f"the collection has no run {unknown!r}"]})
-        if not sent["run"]:
-            sent["run"], sent["against"] = usual_pair(campaign)
-        if sent["run"] == sent["against"]:
-            raise serializers.ValidationError({"against": ["both runs are the same: choose another run"]})
-        cost_judgment, cost_gold, _ = costs_of(campaign)
-        costs = {
-            "cost_judgment": sent["cost_judgment"] or cost_judgment,
-            "cost_gold": sent["cost_gold"] or cost_gold,
-        }
-        return {"terms": Terms(**{**sent, **costs, "power": sent["power"] / 100})}
+        asked = {**sent, "power": sent["power"] / 100, "measures": self.context.get("measures") or ()}
+        try:
+            return {"terms": terms_of(self.context["campaign"], **asked)}
+        except TermsRefused as refusal:
+            raise serializers.ValidationError({refusal.field: [refusal.reason]}) from refusal
 
 
 def analysis_json(campaign: Campaign, subject: AnalysisSubject, analysis: FoundAnalysis) -> dict[str, Any]:

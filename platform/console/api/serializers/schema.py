@@ -36,6 +36,26 @@ class ConditionsAnswer(serializers.Serializer[Any]):
 class VarianceAnswer(serializers.Serializer[Any]):
     drawing = serializers.FloatField()
     gold = serializers.FloatField()
+    topics = serializers.FloatField(help_text="What no purchase of judgments changes; 0 for these topics")
+
+
+class CensusDocumentAnswer(serializers.Serializer[Any]):
+    topic = serializers.CharField()
+    document = serializers.CharField()
+
+
+class ExactGoldAnswer(serializers.Serializer[Any]):
+    """Gold on every judged document that counts and lacks it: an audit by the strategy census."""
+
+    sentence = serializers.CharField()
+    comes_first = serializers.BooleanField(help_text="Whether it is the better purchase")
+    is_exact = serializers.BooleanField(help_text="Whether no error is left for these topics")
+    count = serializers.IntegerField()
+    cost = serializers.FloatField()
+    n_weighed = serializers.IntegerField(help_text="All documents that count, judged or not")
+    half_width_these = serializers.FloatField()
+    half_width = serializers.FloatField(help_text="What is left for the claim")
+    documents = CensusDocumentAnswer(many=True)
 
 
 class PurchaseAnswer(serializers.Serializer[Any]):
@@ -69,15 +89,18 @@ class PlannerAnswer(serializers.Serializer[Any]):
     measure = serializers.CharField()
     run = serializers.CharField(allow_blank=True)
     against = serializers.CharField(allow_null=True)
+    claim = serializers.CharField()
     cost_per_judgment = serializers.FloatField()
     cost_per_gold = serializers.FloatField()
     power = serializers.FloatField(help_text="As a share of one")
     refusal = serializers.CharField(allow_null=True)
-    difference = serializers.FloatField(required=False)
+    difference = serializers.FloatField(required=False, allow_null=True, help_text="null: none was named")
     half_width_now = serializers.FloatField(required=False)
-    half_width_wanted = serializers.FloatField(required=False)
+    half_width_of_topics = serializers.FloatField(required=False, help_text="Of the choice of topics alone")
+    half_width_wanted = serializers.FloatField(required=False, allow_null=True)
     variance = VarianceAnswer(required=False)
     informativeness = serializers.FloatField(required=False, allow_null=True)
+    exact = ExactGoldAnswer(required=False, allow_null=True)
     needed = PurchaseAnswer(required=False, allow_null=True)
     money_buys = PurchaseAnswer(required=False, allow_null=True)
     topics_needed = serializers.IntegerField(required=False, allow_null=True)
