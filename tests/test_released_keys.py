@@ -60,7 +60,10 @@ RELEASED: dict[str, tuple[Callable[[], list[str]], str]] = {
     ),
     "exports": (export_keys, "qrels qrels_jg prels crowd"),
     "policies of judging again": (rejudging_policy_keys, "influence lowest-probability random"),
-    "strategies": (strategy_keys, "influence risk neyman rare simple topic effort full learned whole-topics census"),
+    "strategies": (
+        strategy_keys,
+        "influence risk neyman rare simple topic effort full learned whole-topics census",
+    ),
 }
 
 

@@ -89,7 +89,8 @@ class ExactGold:
             left = f"± {digits(self.half_width_these)} for these topics, the error of the draw"
             brings = f"leaves {left} ({self.cost:,.2f})"
         if of_topics:
-            brings += f", and ± {digits(self.half_width)} for topics like these"
+            leaves = "leaves " if self.is_exact else ""
+            brings += f" and {leaves}± {digits(self.half_width)} for topics like these"
         return f"{gold} {brings}{_random_words(self.at_random)}."
 
 

@@ -117,8 +117,8 @@ def test_named_documents_come_first_by_one_rule(changed, is_first):
 def test_the_sentence_says_what_is_left_and_for_which_topics():
     said = gold_plan(half_width=0.4).sentence("difference", of_topics=True)
     assert said == (
-        "Gold on these 81 documents makes the difference exact for these topics (81.00), and ± 0.400 for topics like "
-        "these; 60 at random: ± 0.067."
+        "Gold on these 81 documents makes the difference exact for these topics (81.00) and leaves ± 0.400 for topics "
+        "like these; 60 at random: ± 0.067."
     )
     drawn = gold_plan(is_exact=False, half_width_these=0.031, at_random=None)
     assert drawn.sentence("value", of_topics=False) == (

@@ -112,6 +112,25 @@ def test_the_number_of_queries_does_not_grow_with_the_audit_but_by_part(
         list(audit_samples.sample_lines(made))
 
 
+def test_a_census_is_asked_for_without_a_size(manager, campaign):
+    asked = {"strategy": "census", "run": "run0", "against": "run1", "measure": "DCG@10"}
+    for wrong, field in (
+        ({"run": ""}, "run"),
+        ({"strategy": "simple"}, "items"),
+        ({"items": 5}, "leave its size out"),
+        ({"against": "nobody"}, "no run"),
+    ):
+        answer = manager.send("post", "/audits", asked | wrong)
+        assert answer.status_code == 400
+        assert field in answer.content.decode()
+    assert not Job.objects.filter(kind="audit").exists()
+    answer = manager.send("post", "/audits", asked)
+    assert answer.status_code == 202
+    jobs.run(answer.json()["job"])
+    (found,) = manager.get("/audits").json()["audits"]
+    assert [found[name] for name in ("strategy", "run", "against")] == ["census", "run0", "run1"]
+
+
 def test_the_schedule_is_read_and_changed(manager, campaign):
     assert manager.get("/audits/schedule").json() == {"schedule": None}
     answer = manager.send("patch", "/audits/schedule", {"crontab": "30 2 * * mon,thu", "strategy": "neyman"})
