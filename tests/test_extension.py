@@ -192,7 +192,7 @@ def test_a_planted_method_is_met_everywhere(tmp_path, monkeypatch) -> None:
     assert '0.100 <span class="interval">0.000 to 0.296</span>' in runs
     assert "Planted" not in page_of(campaign, "campaign-results", measure="nDCG@10")
     pair = page_of(campaign, "pair", measure="P@10", a="run0", b="run1")
-    assert '<th scope="row">Planted</th> <td class="number">+0.200</td>' in pair
+    assert '<th scope="row">Planted</th> <td class="number" data-label="Difference">+0.200</td>' in pair
     chart = run_forest(campaign.computations.get(), "P@10")
     assert chart is not None
     assert f"run1,planted,{row.value}," in chart.csv()

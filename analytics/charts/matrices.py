@@ -47,7 +47,7 @@ def difference_matrix(
 ) -> Chart:
     """Return the differences of all pairs: the row's run minus the column's, in the order given, below the diagonal.
 
-    Where the adjusted p is below 0.05 the square has a frame and an arrow to the better run. Up to ten runs the numbers
+    Where the adjusted p is below 0.05 the square has a frame and an arrow to the higher run. Up to ten runs the numbers
     are printed; of more than forty the first forty are drawn, and the table has all.
 
     ValueError: fewer than two runs, one twice, tables that are not square.

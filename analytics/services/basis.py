@@ -19,7 +19,6 @@ from analytics.estimation.ratios import is_too_few
 from analytics.estimation.samples import AuditSample, Frame
 from analytics.frames import CampaignArrays, Floats
 from analytics.services.confusions import ConfusionCounts
-from analytics.services.estimate_rows import AUDITS_PLANNED
 from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
 from analytics.services.sampled_topics import sampled_topics
@@ -27,6 +26,8 @@ from judging.models import Campaign
 from sampling.measures.families import Measure, grade_gains
 from sampling.measures.kinds import Kind, Ratio
 from sampling.selections import NOT_AUDITED, NOT_BY_DOCUMENT
+
+AUDITS_PLANNED = 200  # where no schedule says how many items are to be audited in all
 
 
 class Basis:

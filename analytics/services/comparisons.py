@@ -1,7 +1,7 @@
 """What the stored numbers say of pairs of runs: both claims of every difference, adjusted in a declared family."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,11 +17,11 @@ from analytics.estimation.topics import between_topics, effect_size, skewness, t
 from analytics.estimation.wording import LEVEL, ClaimTest, PairComparison
 from analytics.methods import REPORTED
 from analytics.models import Computation, Estimate
+from analytics.services.claim_intervals import claim_test
 from judging.services.errors import Refused
 from sampling.gold_samples import assumption_in
 
 HOLM, MAX_T = "holm", "max-t"
-OLDER = "it was computed before topics like these were tested; compute again"
 
 
 class AdjustmentRefused(Refused):
@@ -85,6 +85,12 @@ class Comparisons:
             keys = (self._tested_pairs.keys[place] for place in known)
             self._adjusted[claim.key] = dict(zip(keys, p.tolist(), strict=True))
         return self._adjusted[claim.key]
+
+    def tests(self, estimate: Estimate) -> tuple[ClaimTest, ClaimTest]:
+        """Return what the claim and the other one say of any number: interval and p, without tests of its own."""
+        claims = self.claim, other_claim(self.claim)
+        main, beside = (claim_test(estimate, claim, self._adjusted_of(estimate, claim)) for claim in claims)
+        return main, beside
 
     def of(self, estimate: Estimate) -> PairComparison:
         """Return what is known of a difference, stored or not, by the reported method."""
@@ -157,25 +163,23 @@ class Comparisons:
             found[known] = step_down_p([self._values[pairs[k][0]] - self._values[pairs[k][1]] for k in known])
         return found
 
+    def _adjusted_of(self, estimate: Estimate, claim: Claim) -> float | None:
+        """Return the adjusted p of a stored difference of the family; nothing of a run, for which no pair is read."""
+        if estimate.pk is None or estimate.run_b_id is None or estimate.method != REPORTED.key:
+            return None
+        return self.adjusted_p(claim).get(estimate.pk)
+
     # -- one claim of one pair --------------------------------------------------------------------------------
 
     def _test(self, estimate: Estimate, claim: Claim, apart: Floats | None) -> ClaimTest:
-        adjusted = None if estimate.pk is None else self.adjusted_p(claim).get(estimate.pk)
+        adjusted = self._adjusted_of(estimate, claim)
         value, error = estimate.whole("value"), estimate.standard_error
+        test = claim_test(estimate, claim, adjusted)
         if claim is THESE:
-            return ClaimTest(
-                claim,
-                low=estimate.low,
-                high=estimate.high,
-                p=estimate.p_value,
-                p_adjusted=adjusted,
-                t=value / error if value is not None and error else None,
-                degrees_of_freedom=estimate.degrees_of_freedom,
-                refusal=estimate.refusal,
-            )
-        if estimate.topics_low is None or (estimate.topics_p_value is None and estimate.p_value is not None):
-            refusal = estimate.refusal or estimate.topics_refusal or OLDER
-            return ClaimTest(claim, p=estimate.topics_p_value, p_adjusted=adjusted, refusal=refusal)
+            t = value / error if value is not None and error else None
+            return replace(test, t=t, degrees_of_freedom=estimate.degrees_of_freedom)
+        if test.low is None or estimate.topics_low is None:
+            return test
         df, wide = estimate.topics_degrees_of_freedom, estimate.topics_standard_error
         by_judging = wide == error and df == estimate.degrees_of_freedom
         size = part = None
@@ -183,12 +187,8 @@ class Comparisons:
             spread = float(apart.var(ddof=1)), apart.size, error**2
             found, part = effect_size(value, *spread), between_topics(*spread)
             size = None if isinstance(found, Refusal) else found
-        return ClaimTest(
-            claim,
-            low=estimate.topics_low,
-            high=estimate.topics_high,
-            p=estimate.topics_p_value,
-            p_adjusted=adjusted,
+        return replace(
+            test,
             t=None if by_judging or value is None or not wide else value / wide,
             degrees_of_freedom=df,
             effect_size=size,

@@ -18,7 +18,6 @@ from analytics.models import Estimate
 ASK = "“May I score my run?” on the page of results says "
 ROUNDING = 1e-12
 BOUNDED = ("value", "low", "high", "topics_low", "topics_high", "always_low", "always_high")
-AUDITS_PLANNED = 200  # where no schedule says how many items are to be audited in all
 Settled = Mapping[int, Value | Refusal]
 
 

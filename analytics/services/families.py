@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import OuterRef, Subquery
+from django.db.models import BooleanField, ExpressionWrapper, OuterRef, Q, Subquery
 from django.db.models.functions import JSONObject
 
 from analytics.estimation.claims import LIKE_THESE, QUESTION, THESE, Claim, Family, family_of
@@ -55,12 +55,20 @@ def question_family(campaign: Campaign) -> Family:
     if first is None:
         return Family(QUESTION, ())
     named = tuple(first["parameters"].get("runs") or ())
-    then = campaign.collection.runs.filter(created_at__lte=first["created_at"]).order_by("run_id")
-    pooled = tuple(first["parameters"].get("pooled") or then.values_list("run_id", flat=True))
     if first["question"] == "baseline" and named:
         return Family(QUESTION, named, named[0])
-    asked = named if first["question"] in ("pair", "ranking") and named else pooled
-    return Family(QUESTION, asked or tuple(_runs(campaign)))
+    asked = named if first["question"] in ("pair", "ranking") else ()
+    return Family(
+        QUESTION, asked or tuple(first["parameters"].get("pooled") or _runs_of_then(campaign, first))
+    )
+
+
+def _runs_of_then(campaign: Campaign, first: dict[str, Any]) -> list[str]:
+    """Return the runs that were there at the first draw; all, where none was."""
+    was_there = ExpressionWrapper(Q(created_at__lte=first["created_at"]), output_field=BooleanField())
+    rows = list(campaign.collection.runs.order_by("run_id").values_list("run_id", was_there))
+    then = [run_id for run_id, was_so in rows if was_so]
+    return then or [run_id for run_id, _ in rows]
 
 
 def asked_family(campaign: Campaign, name: str = "", until: datetime | None = None) -> Family:

@@ -9,6 +9,7 @@ from analytics.charts import Chart, ForestRow, difference_matrix, forest, rank_m
 from analytics.estimation.claims import THESE, Claim
 from analytics.methods import REPORTED, method_of, ranked_methods
 from analytics.models import Computation, Estimate, before_cutting
+from analytics.services.claim_intervals import CLAIM_COLUMNS, claim_test
 from analytics.services.comparisons import Comparisons
 from analytics.services.ranking import ranking_of
 from analytics.services.verdicts import estimates_of, pair_estimates
@@ -16,12 +17,16 @@ from judging.models import Run
 from sampling.measures.registry import parse_measure
 
 
-def run_forest(computation: Computation | None, measure: str, methods: Collection[str] = ()) -> Chart | None:
-    """Return every run's value by every method, or by these, the best run first."""
-    return forest_of_runs(estimates_of(computation, measure, run_b__isnull=True), measure, methods)
+def run_forest(
+    computation: Computation | None, measure: str, methods: Collection[str] = (), claim: Claim = THESE
+) -> Chart | None:
+    """Return every run's value by every method, or by these, the best run first; the intervals are the claim's."""
+    return forest_of_runs(estimates_of(computation, measure, run_b__isnull=True), measure, methods, claim)
 
 
-def forest_of_runs(estimates: list[Estimate], measure: str, methods: Collection[str] = ()) -> Chart | None:
+def forest_of_runs(
+    estimates: list[Estimate], measure: str, methods: Collection[str] = (), claim: Claim = THESE
+) -> Chart | None:
     """Return the forest plot of these estimates; None without any."""
     estimates = _served_estimates(estimates, measure, methods)
     if not estimates:
@@ -31,12 +36,8 @@ def forest_of_runs(estimates: list[Estimate], measure: str, methods: Collection[
         own = {e.run_id: e.whole("value") for e in estimates if e.method == method.key}
         best |= {run: value for run, value in own.items() if value is not None}
     in_order = sorted(estimates, key=lambda e: (-best.get(e.run_id, 0.0), e.run.run_id))
-    return forest(
-        [_row(e, e.run.run_id) for e in in_order],
-        f"{measure} of every run",
-        f"{measure} with 95 % confidence intervals, by method",
-        measure,
-    )
+    rows = [_row(e, e.run.run_id, claim) for e in in_order]
+    return forest(rows, title_of(f"{measure} of every run", claim), _words(measure, rows, claim), measure)
 
 
 def pair_forest(
@@ -46,16 +47,33 @@ def pair_forest(
     run_b: Run,
     estimates: list[Estimate] | None = None,
     methods: Collection[str] = (),
+    claim: Claim = THESE,
 ) -> Chart | None:
     """Return the difference of two runs by every method, or by these; `estimates` if they were read already."""
     found = pair_estimates(computation, measure, run_a, run_b) if estimates is None else estimates
     found = _served_estimates(found, measure, methods)
     if not found:
         return None
-    title = f"Difference in {measure}"
     label = f"{run_a.run_id} − {run_b.run_id}"
-    words = f"{label} with 95 % confidence intervals, by method"
-    return forest([_row(e, label) for e in found], title, words, title, reference=0.0)
+    rows = [_row(e, label, claim) for e in found]
+    title = f"Difference in {measure}"
+    return forest(rows, title_of(title, claim), _words(label, rows, claim), title, reference=0.0)
+
+
+def title_of(title: str, claim: Claim) -> str:
+    """Return a title that says what the intervals are for.
+
+    >>> title_of("P@10 of every run", THESE)
+    'P@10 of every run, these topics'
+    """
+    return f"{title}, {claim.label.lower()}"
+
+
+def _words(what: str, rows: Iterable[ForestRow], claim: Claim) -> str:
+    """Return what a forest plot shows, and what a point without a line is."""
+    words = f"{what} with 95 % confidence intervals for {claim.label.lower()}, by method"
+    alone = any(row.value is not None and row.low is None for row in rows)
+    return f"{words}; a method without a line has no such interval" if alone else words
 
 
 def _served_estimates(estimates: list[Estimate], measure: str, methods: Collection[str]) -> list[Estimate]:
@@ -77,7 +95,7 @@ def pair_matrix(computation: Computation | None, measure: str, comparisons: Comp
     place = {key: index for index, (key, *_) in enumerate(runs)}
     tables = {name: np.full((len(runs), len(runs)), np.nan) for name in ("value", "low", "high", "p")}
     adjusted = comparisons.adjusted_p(comparisons.claim)
-    ends = ("low", "high") if comparisons.claim is THESE else ("topics_low", "topics_high")
+    ends = CLAIM_COLUMNS[comparisons.claim.key][:2]
     pairs = corrected.filter(run_b__isnull=False, value__isnull=False, **{f"{ends[0]}__isnull": False})
     rows: Iterable[tuple[Any, ...]] = pairs.values_list("pk", "run", "run_b", "value", *ends)
     for key, first, second, *numbers in rows:
@@ -89,7 +107,7 @@ def pair_matrix(computation: Computation | None, measure: str, comparisons: Comp
         tables["low"].tolist(),
         tables["high"].tolist(),
         tables["p"].tolist(),
-        title=f"Differences in {measure}",
+        title=title_of(f"Differences in {measure}", comparisons.claim),
         description=f"Differences in {measure} of all pairs of runs, {REPORTED.short}, for "
         f"{comparisons.claim.label.lower()}, with adjusted p",
         measure=measure,
@@ -115,13 +133,14 @@ def rank_picture(
     return rank_matrix(
         [run.run_id for run in found.runs],
         [list(run.probabilities) for run in found.runs],
-        f"Ranks in {measure}",
-        f"The chance of every rank by {measure}, {method}",
+        title_of(f"Ranks in {measure}", claim),
+        f"The chance of every rank by {measure} for {claim.label.lower()}, {method}",
     )
 
 
-def _row(estimate: Estimate, label: str) -> ForestRow:
+def _row(estimate: Estimate, label: str, claim: Claim) -> ForestRow:
     method = method_of(estimate.method).short
     if estimate.value is None:
         return ForestRow(label, method, refused=estimate.refusal)
-    return ForestRow(label, method, estimate.value, estimate.low, estimate.high)
+    test = claim_test(estimate, claim)
+    return ForestRow(label, method, estimate.value, test.low, test.high)

@@ -22,7 +22,8 @@ from analytics.estimation.simultaneous import PairTest, paired_p_values
 from analytics.estimation.wording import LEVEL
 from analytics.methods import REPORTED, method_of, ranked_methods
 from analytics.models import Computation, Estimate, before_cutting
-from analytics.services.comparisons import OLDER, is_older
+from analytics.services.claim_intervals import OLDER
+from analytics.services.comparisons import is_older
 
 SEED = 20161109  # the same estimates give the same chances
 DRAWS = 5_000

@@ -5,7 +5,8 @@ import pytest
 from analytics.estimation.claims import LIKE_THESE, THESE, Family
 from analytics.estimation.wording import sentence
 from analytics.models import Estimate
-from analytics.services.comparisons import OLDER, AdjustmentRefused, Comparisons
+from analytics.services.claim_intervals import OLDER
+from analytics.services.comparisons import AdjustmentRefused, Comparisons
 from analytics.services.verdicts import reverse_difference
 from judging.models import Run
 from sampling.gold_samples import declaration_words

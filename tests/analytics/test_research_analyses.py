@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from django.urls import reverse
+from scipy.stats import ttest_1samp
 from small_campaign import (
     DEPTH,
     RUNS,
@@ -22,11 +23,15 @@ from small_campaign import (
 )
 
 import analytics.tasks  # noqa: F401 (registers the jobs)
+from analytics.estimation.claims import CLAIMS, LIKE_THESE, THESE, other_claim
 from analytics.frames import campaign_arrays
 from analytics.releases.pseudonyms import pseudonym
-from analytics.services.analyses import AnalysisRefused, AnalysisSubject, analyse, ask
+from analytics.services.analyses import AnalysisRefused, AnalysisSubject, analyse, ask, under_claim
 from analytics.services.analyses.variants import halves, with_labels, with_one_grade, without_assessor
+from analytics.services.comparisons import Comparisons
 from analytics.services.exports import pseudonym_key
+from analytics.services.families import asked_family
+from analytics.services.recomputation import recompute
 from sampling.services.auditing import audit
 from touchstone import jobs
 from touchstone.models import User
@@ -45,8 +50,9 @@ def quiet(*_):
     return None
 
 
-def made_of(campaign, what, measure="DCG@10", run="", against=""):
-    return analyse(campaign=campaign, wanted=AnalysisSubject(what, measure, run, against), progress=quiet)
+def made_of(campaign, what, measure="DCG@10", run="", against="", *, claim=THESE, family="all"):
+    subject = AnalysisSubject(what, measure, run, against, family if what == "sensitivity" else "")
+    return under_claim(analyse(campaign=campaign, wanted=subject, progress=quiet), claim)
 
 
 def variant_of(result, label):
@@ -95,9 +101,54 @@ def test_judges_who_see_all_the_wrong_way_round_turn_every_verdict_of_the_naive_
     assert naive["n_reversed"] == different
     assert naive["n_changed"] == different
     for change in naive["changes"]:
-        assert {change["before"], change["after"]} == {f"{change[side]} is better" for side in "ab"}
+        assert {change["before"], change["after"]} == {f"{change[side]} is higher" for side in "ab"}
     for rule in ("Lower median, naive", "Majority, naive"):
         assert variant_of(result, rule)["n_reversed"] == different
+
+
+@pytest.mark.parametrize("family", ["all", "runs:run0,run1"])
+def test_verdicts_are_those_of_the_claim_in_the_family_and_the_other_claim_stands_beside(
+    reversed_judges, family
+):
+    computed = recompute(campaign=reversed_judges)
+    known = {
+        claim: Comparisons(computed, "DCG@10", asked_family(reversed_judges, family), claim)
+        for claim in CLAIMS
+    }
+    for claim, among in known.items():
+        result = made_of(reversed_judges, "sensitivity", claim=claim, family=family)
+        assert (result["claim"], result["family"]) == (claim.key, family)
+        assert (result["n_pairs"], result["n_apart"]) == (among.n_family, among.n_significant)
+        beside = known[other_claim(claim)]
+        assert result["other"] == {
+            "claim": beside.claim.key, "n_pairs": beside.n_family, "n_apart": beside.n_significant,
+        }  # fmt: skip
+    # all is known of three topics, which say little of others: the claim decides
+    assert known[THESE].n_significant > known[LIKE_THESE].n_significant
+
+
+def test_the_difference_that_is_looked_at_has_the_stored_interval_of_the_claim(reversed_judges):
+    computed = recompute(campaign=reversed_judges)
+    for claim, names in ((THESE, ("low", "high")), (LIKE_THESE, ("topics_low", "topics_high"))):
+        result = made_of(reversed_judges, "sensitivity", claim=claim)
+        a, b = result["pair"]
+        stored = computed.estimates.get(measure="DCG@10", method="corrected", run__run_id=a, run_b__run_id=b)
+        base = result["base"]["difference"]
+        assert [base["low"], base["high"]] == pytest.approx(
+            [getattr(stored, name) for name in names], abs=1e-9
+        )
+
+
+def test_of_a_tier_topics_like_these_are_known_by_the_paired_t_over_its_topics(reversed_judges):
+    result = made_of(reversed_judges, "sensitivity", claim=LIKE_THESE)
+    a, b = (RUNS.index(run) for run in result["pair"])
+    apart = [dcg(a, topic) - dcg(b, topic) for topic in range(3)]
+    expected = ttest_1samp(apart, 0).confidence_interval(0.95)
+    found = variant_of(result, "gold tier alone")["difference"]
+    largest = 3 * sum(1 / math.log2(rank + 1) for rank in range(1, DEPTH + 1))
+    assert [found["low"], found["high"]] == pytest.approx(
+        [max(expected.low, -largest), min(expected.high, largest)], **EXACT
+    )
 
 
 def test_the_gold_tier_alone_knows_the_true_values_where_it_graded_everything(reversed_judges):
@@ -266,8 +317,9 @@ def test_the_pages_offer_to_compute_and_then_show_what_came_of_it(client, revers
         )
         assert file.status_code == 200
         assert len(file.content.decode().splitlines()) > 3
-    text = client.get(reverse("console:sensitivity", args=[reversed_judges.pk])).content.decode()
+    address = reverse("console:sensitivity", args=[reversed_judges.pk])
+    text = client.get(address, {"claim": "these-topics"}).content.decode()
     assert "reversed" in text
-    assert "run1 is better" in text
+    assert "run1 is higher" in text
     ratio = client.get(reverse("console:topics", args=[reversed_judges.pk]), {"measure": "nDCG@10"})
     assert "Not topic by topic" in ratio.content.decode()

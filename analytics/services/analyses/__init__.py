@@ -14,8 +14,9 @@ from analytics.services.analyses.agreement import agreement
 from analytics.services.analyses.papers import papers
 from analytics.services.analyses.request import AnalysisRefused, AnalysisSubject
 from analytics.services.analyses.runs_alone import runs_alone
-from analytics.services.analyses.sensitivity import sensitivity
+from analytics.services.analyses.sensitivity import sensitivity, under_claim
 from analytics.services.analyses.topics import topics
+from analytics.services.families import asked_family
 from analytics.services.job_queue import newest_job, queue_work
 from analytics.services.recomputation import Progress, latest_computation
 from judging.models import Campaign
@@ -32,6 +33,7 @@ __all__ = [
     "ask",
     "find",
     "job_title",
+    "under_claim",
 ]
 
 KIND = "analysis"
@@ -43,7 +45,8 @@ class Analysis:
 
     `title` names what a job computes; it takes the fields of the subject. `no_runs` says why no runs are named; where
     it is empty, the analysis is of two runs. With `has_usual_measure` a request that names no measure is about the one
-    that was drawn for. Without `needs_judgments` it is made before anybody has judged, too.
+    that was drawn for. Without `needs_judgments` it is made before anybody has judged, too. `no_claim` says why its
+    result does not depend on a claim; where it is empty, both claims are made, in a family of comparisons.
     """
 
     key: str
@@ -52,15 +55,22 @@ class Analysis:
     no_runs: str = ""
     has_usual_measure: bool = False
     needs_judgments: bool = True
+    no_claim: str = "it makes no claim of its own"
 
 
 ANALYSES: tuple[Analysis, ...] = (
-    Analysis("papers", "The papers' methods on {run} and {against}, in {measure}", papers),
+    Analysis(
+        "papers",
+        "The papers' methods on {run} and {against}, in {measure}",
+        papers,
+        no_claim="the papers' methods take the topics as a sample",
+    ),
     Analysis(
         "agreement",
         "Agreement of the tiers",
         agreement,
         "the tiers are compared over all runs, by their own scores",
+        no_claim="tests of the tiers are over topics, and adjusted for all runs",
     ),
     Analysis(
         "sensitivity",
@@ -68,8 +78,15 @@ ANALYSES: tuple[Analysis, ...] = (
         sensitivity,
         "all runs are included",
         has_usual_measure=True,
+        no_claim="",
     ),
-    Analysis("topics", "{run} and {against} topic by topic, in {measure}", topics, has_usual_measure=True),
+    Analysis(
+        "topics",
+        "{run} and {against} topic by topic, in {measure}",
+        topics,
+        has_usual_measure=True,
+        no_claim="an interval is for one topic",
+    ),
     Analysis(
         "no-judgments",
         "The ranking of the runs without judgments",
@@ -77,6 +94,7 @@ ANALYSES: tuple[Analysis, ...] = (
         "all runs are included",
         has_usual_measure=True,
         needs_judgments=False,
+        no_claim="nothing is tested",
     ),
 )
 
@@ -140,7 +158,7 @@ def analyse(*, campaign: Campaign, wanted: AnalysisSubject, progress: Progress) 
     progress(1, 3, "analysing")
     found = analysis.analyst(campaign, arrays, wanted, progress)
     counted = {"as_of": arrays.last_judgment_id, "n_judgments": arrays.n_judgments}
-    answer: dict[str, Any] = finite_json({**asdict(wanted), **counted, **found})
+    answer: dict[str, Any] = finite_json({**_asked_fields(wanted), **counted, **found})
     return answer
 
 
@@ -162,4 +180,16 @@ def finite_json(value: Any) -> Any:
 
 
 def _subject_filter(campaign: Campaign, wanted: AnalysisSubject) -> dict[str, Any]:
-    return {"campaign": str(campaign.pk), "what": wanted.what, "asked": asdict(wanted)}
+    """Return what the payload of the subject's jobs holds; a family by its name, also where it is the declared one."""
+    asked = _asked_fields(wanted)
+    if "family" in asked:
+        asked["family"] = asked_family(campaign, wanted.family).name
+    return {"campaign": str(campaign.pk), "what": wanted.what, "asked": asked}
+
+
+def _asked_fields(wanted: AnalysisSubject) -> dict[str, str]:
+    """Return the fields of a subject: a family only where the result depends on one."""
+    fields = asdict(wanted)
+    if analysis_of(wanted.what).no_claim:
+        del fields["family"]
+    return fields

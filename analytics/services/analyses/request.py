@@ -13,12 +13,13 @@ class AnalysisRefused(Refused):
 
 @dataclass(frozen=True)
 class AnalysisSubject:
-    """Which analysis, of which measure, and for "papers" of which two runs."""
+    """Which analysis, of which measure, and for "papers" of which two runs; of which family where that matters."""
 
     what: str
     measure: str
     run: str = ""
     against: str = ""
+    family: str = ""  # the declared one
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from analytics.aggregation import rules
+from analytics.estimation.claims import CLAIMS, Claim, Family, other_claim
 from analytics.estimation.estimate import Floats, Refusal
+from analytics.estimation.ranking import Bools
 from analytics.frames import CampaignArrays, Ints
 from analytics.methods import NAIVE, REPORTED, Method, ranked_methods
 from analytics.releases.pseudonyms import pseudonym
@@ -27,6 +29,7 @@ from analytics.services.analyses.variants import (
 from analytics.services.basis import Basis
 from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.exports import pseudonym_key
+from analytics.services.families import asked_family
 from analytics.services.predictions import Predictions
 from analytics.services.recomputation import Progress
 from judging import label_aggregation
@@ -53,7 +56,7 @@ class Variant:
 def sensitivity(
     campaign: Campaign, arrays: CampaignArrays, wanted: AnalysisSubject, progress: Progress = lambda *_: None
 ) -> dict[str, Any]:
-    """Return the reported numbers and those of every variant, and which verdicts change."""
+    """Return the reported numbers and those of every variant, and which verdicts of the family change, by claim."""
     if len(arrays.runs) < 2:
         raise AnalysisRefused("there is only one run, so no verdict could change")
     kind = parse_measure(wanted.measure).kind
@@ -61,26 +64,48 @@ def sensitivity(
         raise AnalysisRefused(f"{wanted.measure} has no interval, so there is no verdict that could change")
     basis = Basis(campaign, arrays, Predictions(arrays), assessor_confusion_counts(arrays))
     base, method = reported_numbers(basis, wanted.measure)
-    pair = _pair(base)
-    variants = list(_variants(basis, wanted.measure, method))
     names = [run.run_id for run in arrays.runs]
-    told = []
+    family = asked_family(campaign, wanted.family)
+    told = {claim.key: _ClaimReport(claim, _mask(family, names), base, names) for claim in CLAIMS}
+    variants = list(_variants(basis, wanted.measure, method))
+    rows: dict[str, list[dict[str, Any]]] = {key: [] for key in told}
     for step, variant in enumerate(variants, start=1):
         progress(step, len(variants) + 1, variant.label)
-        told.append(_as_json(variant, variant.make(), base, pair, names))
+        found = variant.make()
+        for key, one in told.items():
+            rows[key].append(one.variant(variant, found))
     shown = _best_runs(base)[:SHOWN_RUNS]
     return {
         "method": method.key,
+        "family": family.name,
         "runs": [names[run] for run in shown],
         "n_runs": len(names),
-        "n_pairs": base.verdict.size,
-        "n_apart": int(np.isin(base.verdict, (1, -1)).sum()),
-        "pair": [names[run] for run in _ends(pair, base.n_runs)],
-        "base": {"method": method.key, "refusal": base.reason, **_values(base, pair, shown)},
+        "pair": [names[run] for run in _ends(_pair(base), base.n_runs)],
         "n_assessors": len(np.unique(arrays.label_assessor)),
         "n_left_out": sum(variant.group == "assessor" for variant in variants),
-        "variants": told,
+        "claims": {key: {**one.reported(method), "variants": rows[key]} for key, one in told.items()},
     }
+
+
+def under_claim(result: dict[str, Any], claim: Claim) -> dict[str, Any]:
+    """Return a result as one claim has it, with how many pairs the other one tells apart in `other`."""
+    if "claims" not in result:
+        return result
+    shared = {name: part for name, part in result.items() if name != "claims"}
+    beside = other_claim(claim).key
+    counted = {name: result["claims"][beside][name] for name in ("n_pairs", "n_apart")}
+    return {
+        **shared,
+        **result["claims"][claim.key],
+        "claim": claim.key,
+        "other": {"claim": beside, **counted},
+    }
+
+
+def _mask(family: Family, names: list[str]) -> Bools:
+    """Return which pairs (a, b), a < b, are of the family."""
+    first, second = np.triu_indices(len(names), 1)
+    return np.array([(names[a], names[b]) in family for a, b in zip(first, second, strict=True)], dtype=bool)
 
 
 def reported_numbers(basis: Basis, measure: str) -> tuple[Numbers, Method]:
@@ -160,8 +185,9 @@ def _refusing(basis: Basis, refusal: Refusal) -> Callable[[], Numbers]:
     n = len(basis.arrays.runs)
     size = n * (n + 1) // 2
     nothing = np.full(size, np.nan)
-    verdict = np.full(size - n, NOT_ESTIMABLE)
-    return lambda: Numbers(nothing, nothing, nothing, nothing, [refusal.reason] * size, n, verdict)
+    ends = {claim.key: (nothing, nothing) for claim in CLAIMS}
+    p_values = {claim.key: nothing[n:] for claim in CLAIMS}
+    return lambda: Numbers(nothing, nothing, ends, p_values, [refusal.reason] * size, n)
 
 
 # -- when, and who ------------------------------------------------------------------------------------------
@@ -203,51 +229,63 @@ def _recompute(basis: Basis, arrays: CampaignArrays, measure: str, method: Metho
 # -- what changes -------------------------------------------------------------------------------------------
 
 
-def _as_json(
-    variant: Variant, found: Numbers, base: Numbers, pair: int | None, names: list[str]
-) -> dict[str, Any]:
-    before, after = base.verdict, found.verdict
-    known = (before != NOT_ESTIMABLE) & (after != NOT_ESTIMABLE)
-    changed = np.flatnonzero(known & (before != after))
-    reversed_ones = int((before[changed] * after[changed] == -1).sum())
-    lost = int(((before[changed] != 0) & (after[changed] == 0)).sum())
-    return {
-        "group": variant.group,
-        "label": variant.label,
-        "method": variant.method.key,
-        "note": variant.note,
-        "refusal": found.reason,
-        "tau": _tau(base.unbounded_value[: base.n_runs], found.unbounded_value[: base.n_runs]),
-        "n_compared": int(known.sum()),
-        "n_changed": changed.size,
-        "n_reversed": reversed_ones,
-        "n_lost": lost,
-        "n_gained": changed.size - reversed_ones - lost,
-        "changes": [_change(place, before, after, names) for place in changed[:SHOWN_CHANGES].tolist()],
-        **_values(found, pair, _best_runs(base)[:SHOWN_RUNS]),
-    }
+class _ClaimReport:
+    """What one claim says of the pairs of a family as they are reported, and what of that a variant changes."""
+
+    def __init__(self, claim: Claim, family: Bools, base: Numbers, names: list[str]) -> None:
+        self.claim, self.family, self.base, self.names = claim, family, base, names
+        self.before = base.verdicts(claim, family)
+        self.pair, self.shown = _pair(base), _best_runs(base)[:SHOWN_RUNS]
+
+    def reported(self, method: Method) -> dict[str, Any]:
+        return {
+            "n_pairs": int((self.before != NOT_ESTIMABLE).sum()),
+            "n_apart": int(np.isin(self.before, (1, -1)).sum()),
+            "base": {"method": method.key, "refusal": self.base.reason, **self._values(self.base)},
+        }
+
+    def variant(self, variant: Variant, found: Numbers) -> dict[str, Any]:
+        before, after, base = self.before, found.verdicts(self.claim, self.family), self.base
+        known = (before != NOT_ESTIMABLE) & (after != NOT_ESTIMABLE)
+        changed = np.flatnonzero(known & (before != after))
+        reversed_ones = int((before[changed] * after[changed] == -1).sum())
+        lost = int(((before[changed] != 0) & (after[changed] == 0)).sum())
+        changes = changed[:SHOWN_CHANGES].tolist()
+        return {
+            "group": variant.group,
+            "label": variant.label,
+            "method": variant.method.key,
+            "note": variant.note,
+            "refusal": found.reason,
+            "tau": _tau(base.unbounded_value[: base.n_runs], found.unbounded_value[: base.n_runs]),
+            "n_compared": int(known.sum()),
+            "n_changed": changed.size,
+            "n_reversed": reversed_ones,
+            "n_lost": lost,
+            "n_gained": changed.size - reversed_ones - lost,
+            "changes": [_change(place, before, after, self.names) for place in changes],
+            **self._values(found),
+        }
+
+    def _values(self, found: Numbers) -> dict[str, Any]:
+        """Return the numbers of the pair that is looked at, and the values of the best runs."""
+        difference: dict[str, Any] = {"value": None, "low": None, "high": None, "refusal": ""}
+        if self.pair is not None:
+            target = found.n_runs + self.pair
+            low, high = found.ends[self.claim.key]
+            difference = {
+                "value": _number(found.value, target),
+                "low": _number(low, target),
+                "high": _number(high, target),
+                "refusal": found.refusal[target],
+            }
+        return {"difference": difference, "values": [_number(found.value, run) for run in self.shown]}
 
 
 def _change(place: int, before: Ints, after: Ints, names: list[str]) -> dict[str, str]:
     first, second = (names[run] for run in _ends(place, len(names)))
-    said = {1: f"{first} is better", -1: f"{second} is better", 0: "not significant"}
+    said = {1: f"{first} is higher", -1: f"{second} is higher", 0: "not significant"}
     return {"a": first, "b": second, "before": said[int(before[place])], "after": said[int(after[place])]}
-
-
-def _values(found: Numbers, pair: int | None, runs: list[int]) -> dict[str, Any]:
-    """Return the numbers of the pair that is looked at, and the values of the best runs."""
-    target = None if pair is None else found.n_runs + pair
-    return {
-        "difference": {"value": None, "low": None, "high": None, "refusal": ""}
-        if target is None
-        else {
-            "value": _number(found.value, target),
-            "low": _number(found.low, target),
-            "high": _number(found.high, target),
-            "refusal": found.refusal[target],
-        },
-        "values": [_number(found.value, run) for run in runs],
-    }
 
 
 def _number(column: Floats, place: int) -> float | None:

@@ -4,16 +4,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from analytics.estimation.claims import Claim
 from analytics.estimation.comparison import holm
 from analytics.estimation.estimate import Estimates, Floats, Refusal, all_refused
 from analytics.estimation.estimators import difference_estimator
 from analytics.estimation.evidence import LinearTargets, Targets
 from analytics.estimation.ranking import Bools
+from analytics.estimation.topics import over_topics_of
 from analytics.estimation.wording import LEVEL
 from analytics.frames import CampaignArrays, Ints
 from analytics.frames.cuts import with_checks, with_judged
 from analytics.methods import NAIVE, Method
 from analytics.services.basis import Basis
+from analytics.services.claim_intervals import CLAIM_COLUMNS
 from analytics.services.estimate_rows import EstimateColumns, columns
 from analytics.services.targets import linear_targets, targets_of
 from sampling.measures.families import largest_value
@@ -24,29 +27,40 @@ NOT_ESTIMABLE = 9
 
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers of all runs, then of all pairs (a, b), a < b; and what they say of each pair.
-
-    `verdict`: 1 a is better, -1 b is better, 0 not told apart (Holm's p over all pairs), NOT_ESTIMABLE.
-    """
+    """The numbers of all runs, then of all pairs (a, b), a < b. `ends` and `p` are by the key of a claim."""
 
     value: Floats  # [target], NaN where refused
     unbounded_value: Floats  # before it was cut off at the measure's range: by it runs are ordered
-    low: Floats
-    high: Floats
+    ends: dict[str, tuple[Floats, Floats]]  # low and high [target], NaN where the claim has none
+    p: dict[str, Floats]  # [pair], of one comparison; NaN where the claim has none
     refusal: list[str]
     n_runs: int
-    verdict: Ints  # [pair]
 
     @property
     def reason(self) -> str:
         """Return why nothing at all has a number, else an empty text."""
         return self.refusal[0] if self.refusal and all(self.refusal) else ""
 
+    def verdicts(self, claim: Claim, family: Bools) -> Ints:
+        """Return what the claim says of each pair, by Holm's p among the pairs of the family that it tests.
+
+        1 a is higher, -1 b is higher, 0 not significant, NOT_ESTIMABLE: no test, or not of the family.
+        """
+        p = np.where(family, self.p[claim.key], np.nan)
+        verdict = np.full(p.size, NOT_ESTIMABLE)
+        tested = np.flatnonzero(np.isfinite(p))
+        if tested.size:
+            sign = np.sign(self.value[self.n_runs :][tested])
+            verdict[tested] = np.where(holm(p[tested]) < LEVEL, sign, 0.0).astype(np.int64)
+        return verdict
+
 
 def numbers(basis: Basis, measure: str, method: Method) -> Numbers:
     """Return the numbers of a measure by a method."""
     targets = targets_of(basis, parse_measure(measure))
-    return _numbers_of(_columns(targets, method, method.answer(basis.evidence, targets).these_topics))
+    answer = method.answer(basis.evidence, targets)
+    over = answer.over_topics if method.has_topic_interval else None
+    return _numbers_of(_columns(targets, method, answer.these_topics, over))
 
 
 def of_tier(basis: Basis, measure: str, grade: Ints, chance: Floats) -> Numbers:
@@ -60,21 +74,21 @@ def of_tier(basis: Basis, measure: str, grade: Ints, chance: Floats) -> Numbers:
     members = np.flatnonzero(open_to & (grade >= 0))
     if not members.size:
         refused = "no judgment of this tier counts here yet", None
-    made: Estimates
     if refused:
-        made = all_refused(len(targets.weights), Refusal(*refused))
-    else:
-        made = difference_estimator(
-            targets.judged.over(members),
-            targets.gains[grade[members]],
-            arrays.draw_probability(open_to)[members] * chance[members],
-            prior=targets.prediction[arrays.judged[members]],
-            prior_total=targets.prior_total,
-        )
-    return _numbers_of(_columns(targets, NAIVE, made))
+        nothing = all_refused(len(targets.weights), Refusal(*refused))
+        return _numbers_of(_columns(targets, NAIVE, nothing, nothing))
+    utility, prior = targets.gains[grade[members]], targets.prediction[arrays.judged[members]]
+    inclusion = arrays.draw_probability(open_to)[members] * chance[members]
+    made = difference_estimator(
+        targets.judged.over(members), utility, inclusion, prior=prior, prior_total=targets.prior_total
+    )
+    parts = targets.topic_parts(basis.evidence, members, (utility - prior) / inclusion)
+    return _numbers_of(_columns(targets, NAIVE, made, over_topics_of(targets.weights, parts)))
 
 
-def _columns(targets: Targets, method: Method, made: Estimates) -> EstimateColumns:
+def _columns(
+    targets: Targets, method: Method, made: Estimates, over_topics: Estimates | None
+) -> EstimateColumns:
     """Return the rows, with p-values of every sum, also where the method's are not reported."""
     measure = targets.measure
     tested = method.is_tested or measure.kind.is_sum
@@ -85,6 +99,7 @@ def _columns(targets: Targets, method: Method, made: Estimates) -> EstimateColum
         targets.pairs,
         made,
         settled=targets.settled,
+        over_topics=over_topics,
         tested=tested,
         largest=largest,
         outside=targets.outside if isinstance(targets, LinearTargets) else None,
@@ -93,24 +108,20 @@ def _columns(targets: Targets, method: Method, made: Estimates) -> EstimateColum
 
 def _numbers_of(table: EstimateColumns) -> Numbers:
     of_pair = table.run_b >= 0
-    value = table.numbers["value"]
-    p = table.numbers.get("p_value", np.full(value.size, np.nan))[of_pair]
-    if not np.isfinite(p).any():  # a ratio as judged has no test: its interval says as much
-        p = _p_of_interval(table, of_pair)
-    adjusted = np.full(p.size, np.nan)
-    tested = np.flatnonzero(np.isfinite(p))
-    if tested.size:
-        adjusted[tested] = holm(p[tested])
-    verdict = np.where(adjusted < LEVEL, np.sign(value[of_pair]), 0.0)
-    verdict = np.where(np.isnan(value[of_pair]), NOT_ESTIMABLE, verdict).astype(np.int64)
-    n_runs = int((~of_pair).sum())
-    ends = table.numbers["unbounded_value"], table.numbers["low"], table.numbers["high"]
-    return Numbers(value, *ends, table.refusal, n_runs, verdict)
+    unknown = np.full(of_pair.size, np.nan)
+    ends, p_values = {}, {}
+    for claim, (low, high, p) in CLAIM_COLUMNS.items():
+        ends[claim] = table.numbers.get(low, unknown), table.numbers.get(high, unknown)
+        known = table.numbers.get(p, unknown)[of_pair]
+        # a ratio as judged has no test: its interval says as much
+        p_values[claim] = known if np.isfinite(known).any() else _p_of_interval(*ends[claim], of_pair)
+    values = table.numbers["value"], table.numbers["unbounded_value"]
+    return Numbers(*values, ends, p_values, table.refusal, int((~of_pair).sum()))
 
 
-def _p_of_interval(table: EstimateColumns, chosen: Bools) -> Floats:
+def _p_of_interval(lows: Floats, highs: Floats, chosen: Bools) -> Floats:
     """Return 0.01 where the interval excludes 0 and 1 elsewhere: told apart as the interval says, not adjusted."""
-    low, high = table.numbers["low"][chosen], table.numbers["high"][chosen]
+    low, high = lows[chosen], highs[chosen]
     p = np.where((low > 0) | (high < 0), LEVEL / 2 / max(1, low.size), 1.0)
     return np.where(np.isnan(low), np.nan, p)
 

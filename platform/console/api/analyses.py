@@ -38,9 +38,9 @@ class AnalysesView(APIView):
     @extend_schema(operation_id="analyses_create", request=AnalysisRequest, responses={202: AnalysisAnswer})
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
         campaign = drawn_campaign(campaign_id)
-        subject = _analysis_request(request.data, campaign)
-        ask(campaign=campaign, wanted=subject, user=user_of(request))
-        return _answer(campaign, subject, status=202)
+        sent = _analysis_request(request.data, campaign)
+        ask(campaign=campaign, wanted=sent["wanted"], user=user_of(request))
+        return _answer(campaign, sent, status=202)
 
 
 class ConditionsView(APIView):
@@ -65,15 +65,15 @@ class ConditionsView(APIView):
         return Response(conditions_json(campaign), status=201)
 
 
-def _analysis_request(sent: Any, campaign: Campaign) -> Any:
+def _analysis_request(sent: Any, campaign: Campaign) -> dict[str, Any]:
     request = AnalysisRequest(data=sent, context={"campaign": campaign})
     request.is_valid(raise_exception=True)
-    return request.validated_data["wanted"]
+    return dict(request.validated_data)
 
 
-def _answer(campaign: Campaign, subject: Any, *, status: int) -> Response:
-    analysis = find(campaign=campaign, wanted=subject)
-    answer = Response(analysis_json(campaign, subject, analysis), status=status)
+def _answer(campaign: Campaign, sent: dict[str, Any], *, status: int) -> Response:
+    analysis = find(campaign=campaign, wanted=sent["wanted"])
+    answer = Response(analysis_json(campaign, sent["wanted"], analysis, sent["claim"]), status=status)
     if analysis.active is not None:
         answer["Retry-After"] = "2"
     return answer

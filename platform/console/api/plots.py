@@ -16,7 +16,7 @@ from rest_framework.views import APIView
 from analytics.charts import Chart
 from analytics.charts.files import PLOT_FORMATS
 from analytics.estimation.claims import claim_of
-from analytics.services.analyses import AnalysisSubject, find
+from analytics.services.analyses import AnalysisSubject, find, under_claim
 from analytics.services.plot_data import pair_forest, pair_matrix, rank_picture, run_forest
 from analytics.services.recomputation import latest_computation
 from console.api.common import MeasureRequest, PairRequest, query_of
@@ -36,16 +36,12 @@ class NothingToDraw(Refused):
     title = "There are no numbers to draw yet"
 
 
-class OfMeasure(SheetOptions, MeasureRequest):
-    """A picture of all runs."""
-
-
 class OfClaim(SheetOptions, ClaimRequest, MeasureRequest):
     """A picture of all differences with one claim."""
 
 
 class OfPair(SheetOptions, PairRequest):
-    """A picture of two runs."""
+    """A picture of two runs in every topic: intervals of one topic claim nothing of others."""
 
 
 class _ByMethod(serializers.Serializer[Any]):
@@ -58,11 +54,11 @@ class _ByMethod(serializers.Serializer[Any]):
             raise serializers.ValidationError(str(fault)) from fault
 
 
-class OfMeasureByMethod(_ByMethod, OfMeasure):
+class OfRunsByMethod(_ByMethod, OfClaim):
     """A picture of all runs by method."""
 
 
-class OfPairByMethod(_ByMethod, OfPair):
+class OfPairByMethod(_ByMethod, ClaimRequest, OfPair):
     """A picture of two runs by method."""
 
 
@@ -77,12 +73,14 @@ Drawn = Callable[[Campaign, dict[str, Any]], Chart | None]  # the dict: what was
 
 
 def _forest(row: Campaign, sent: dict[str, Any]) -> Chart | None:
-    return run_forest(latest_computation(campaign=row), sent["measure"], sent["methods"])
+    newest, claim = latest_computation(campaign=row), claim_of(sent["claim"])
+    return run_forest(newest, sent["measure"], sent["methods"], claim)
 
 
 def _pair(row: Campaign, sent: dict[str, Any]) -> Chart | None:
-    newest = latest_computation(campaign=row)
-    return pair_forest(newest, sent["measure"], sent["run"], sent["against"], methods=sent["methods"])
+    newest, claim = latest_computation(campaign=row), claim_of(sent["claim"])
+    runs = sent["run"], sent["against"]
+    return pair_forest(newest, sent["measure"], *runs, methods=sent["methods"], claim=claim)
 
 
 def _pairs(row: Campaign, sent: dict[str, Any]) -> Chart | None:
@@ -99,14 +97,17 @@ def _study(what: str, picture: Callable[[dict[str, Any], bool], Chart | None]) -
 
     def draw(row: Campaign, sent: dict[str, Any]) -> Chart | None:
         runs = [sent[name].run_id if name in sent else "" for name in ("run", "against")]
-        made = find(campaign=row, wanted=AnalysisSubject(what, sent["measure"], *runs)).result
+        subject = AnalysisSubject(what, sent["measure"], *runs, family=sent.get("family", ""))
+        made = find(campaign=row, wanted=subject).result
+        if made and "claim" in sent:
+            made = under_claim(made, claim_of(sent["claim"]))
         return picture(made, sent["format"] == "csv") if made else None
 
     return draw
 
 
 PICTURES: dict[str, tuple[str, type[serializers.Serializer[Any]], Drawn]] = {
-    "forest": ("Every run's value by every method", OfMeasureByMethod, _forest),
+    "forest": ("Every run's value by every method", OfRunsByMethod, _forest),
     "pair": ("The difference of two runs by every method", OfPairByMethod, _pair),
     "pairs": (
         "The corrected differences of all pairs of runs, with p adjusted in the family",
@@ -126,7 +127,7 @@ PICTURES: dict[str, tuple[str, type[serializers.Serializer[Any]], Drawn]] = {
     ),
     "sensitivity": (
         "The verdict under other evidence; needs the analysis",
-        OfMeasure,
+        OfClaim,
         _study("sensitivity", lambda made, _: studies.variants_chart(made)),
     ),
 }

@@ -2,6 +2,7 @@
 
 import functools
 import uuid
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,10 +13,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from analytics.estimation.wording import PairComparison, sentence
+from analytics.estimation.wording import ClaimTest, PairComparison, sentence
 from analytics.methods import REPORTED, ranked_methods
 from analytics.models import Estimate
 from analytics.services.assumptions import newest_answers, what_forbids
+from analytics.services.comparisons import Comparisons
 from analytics.services.ranking import ranking_of
 from analytics.services.recomputation import latest_computation, measures_of
 from analytics.services.verdicts import pair_estimates, reported_of
@@ -27,14 +29,13 @@ from console.api.common import (
     PairRequest,
     query_of,
 )
-from console.api.serializers.comparisons import ComparisonAnswer, PairAnswer
+from console.api.serializers.comparisons import ComparisonAnswer, EstimateClaimAnswer, PairAnswer
 from console.api.serializers.results import (
-    EstimateAnswer,
     MeasuresAnswer,
     MethodField,
     RankingAnswer,
 )
-from console.campaigns import drawn_campaign
+from console.campaigns import campaign_of, drawn_campaign
 from console.claims import ClaimRequest, claim_fields, comparisons_of
 from console.researcher.prose import always_words, variance_words
 from judging.models import Campaign
@@ -71,10 +72,19 @@ class MeasuresView(APIView):
         return Response(MeasuresAnswer(body).data)
 
 
+@dataclass(frozen=True)
+class EstimateClaims:
+    """What both claims say of a stored number; p is adjusted in the family where it is a difference to report."""
+
+    family: str
+    test: ClaimTest
+    other: ClaimTest
+
+
 class EstimatesView(OfComputation):
     """The estimates of a computation: every run (`pairs=false`) and every pair of runs (`pairs=true`), every method."""
 
-    serializer_class = EstimateAnswer
+    serializer_class = EstimateClaimAnswer
     queryset = Estimate.objects.none()
     filter_fields = {
         "computation": ("computation_id", ComputationKey()),
@@ -83,6 +93,7 @@ class EstimatesView(OfComputation):
         "run": "run__run_id",
         "run_b": "run_b__run_id",
         "pairs": ("run_b__isnull", NegatedBoolean(help_text="Only pairs of runs, or only single runs")),
+        **{name: ("", field) for name, field in claim_fields().items()},
     }
     default_order = "measure,method"  # with the primary key at the end: the order of an index
 
@@ -90,8 +101,23 @@ class EstimatesView(OfComputation):
         return super().get_queryset().select_related("run", "run_b")
 
     @extend_schema(operation_id="estimates_list")
-    def get(self, request: Request, *arguments: Any, **named: Any) -> Response:
-        return self.list(request)
+    def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        page = self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
+        among = _by_measure(request, campaign_of(campaign_id), page)
+        for estimate in page:
+            comparisons = among(estimate.measure)
+            estimate.claims = EstimateClaims(comparisons.family.name, *comparisons.tests(estimate))
+        return self.get_paginated_response(EstimateClaimAnswer(page, many=True).data)
+
+
+def _by_measure(request: Request, row: Campaign, page: Sequence[Any]) -> Callable[[str], Comparisons]:
+    """Return the comparisons of a page of estimates by measure, with the claim and the family of the query."""
+    named = {name: request.query_params[name] for name in claim_fields() if name in request.query_params}
+    asked = ClaimRequest(data=named, context={"campaign": row})
+    asked.is_valid(raise_exception=True)
+    return functools.cache(
+        lambda measure: comparisons_of(row, page[0].computation, measure, **asked.validated_data)
+    )
 
 
 @dataclass(frozen=True)
@@ -130,12 +156,7 @@ class ComparisonsView(OfComputation):
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
         row = drawn_campaign(campaign_id)
         page = self.paginate_queryset(self.filter_queryset(self.get_queryset())) or []
-        named = {name: request.query_params[name] for name in claim_fields() if name in request.query_params}
-        asked = ClaimRequest(data=named, context={"campaign": row})
-        asked.is_valid(raise_exception=True)
-        among = functools.cache(
-            lambda measure: comparisons_of(row, page[0].computation, measure, **asked.validated_data)
-        )
+        among = _by_measure(request, row, page)
         pairs = [Pair(estimate, among(estimate.measure).of(estimate)) for estimate in page]
         return self.get_paginated_response(PairAnswer(pairs, many=True).data)
 

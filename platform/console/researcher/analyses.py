@@ -14,7 +14,7 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_POST
 
 from analytics.charts import Chart, dots, histogram
-from analytics.services.analyses import AnalysisSubject, ask, find
+from analytics.services.analyses import AnalysisSubject, analysis_of, ask, find
 from analytics.services.analyses.assessor_pairs import names_behind
 from analytics.services.analyses.papers import under_conditions
 from analytics.services.assumptions import QUESTIONS, answer_questions, newest_answers, what_forbids
@@ -30,6 +30,7 @@ from sampling.measures.registry import sums_among
 from touchstone.models import user_of
 
 FIELDS = ("measure", "run", "against")
+CHOICE = ("claim", "family")
 
 
 @require_GET
@@ -88,7 +89,8 @@ def analyse(request: HttpRequest, campaign_id: uuid.UUID, what: str) -> HttpResp
         raise BadRequest(str(sent.errors))
     subject = sent.validated_data["wanted"]
     job = ask(campaign=row, wanted=subject, user=user_of(request))
-    return redirect(f"{reverse('job', args=[job.pk])}?{urlencode({'back': _page_of(row, subject)})}")
+    back = _page_of(row, subject, {name: request.POST.get(name, "") for name in CHOICE})
+    return redirect(f"{reverse('job', args=[job.pk])}?{urlencode({'back': back})}")
 
 
 @require_POST
@@ -119,7 +121,8 @@ def _analysis_context(request: HttpRequest, row: Campaign, what: str) -> dict[st
 
 
 def _analysis_request(given: Mapping[str, str], row: Campaign, what: str) -> AnalysisRequest:
-    named = {name: given.get(name, "").strip() for name in FIELDS}
+    fields = FIELDS if analysis_of(what).no_claim else (*FIELDS, *CHOICE)
+    named = {name: given.get(name, "").strip() for name in fields}
     return AnalysisRequest(
         data={"what": what} | {name: value for name, value in named.items() if value},
         context={"campaign": row},
@@ -195,9 +198,9 @@ def _score_plot(scored: dict[str, Any]) -> Chart | None:
     return dots(scored["runs"], means, title, about, x_title=score)
 
 
-def _page_of(row: Campaign, subject: AnalysisSubject) -> str:
-    """Return the page of an analysis: it bears the analysis's key."""
-    given = {"measure": subject.measure, "run": subject.run, "against": subject.against}
+def _page_of(row: Campaign, subject: AnalysisSubject, choice: Mapping[str, str]) -> str:
+    """Return the page of an analysis: it bears the analysis's key. The choice is that of claim and family."""
+    given = {"measure": subject.measure, "run": subject.run, "against": subject.against, **choice}
     query = urlencode({name: value for name, value in given.items() if value})
     page = reverse(f"console:{subject.what}", args=[row.pk])
     return f"{page}?{query}"

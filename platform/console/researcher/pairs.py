@@ -12,13 +12,15 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_GET, require_POST
 
 from analytics.charts import Chart, difference_matrix
-from analytics.estimation.claims import LIKE_THESE, THESE
+from analytics.estimation.claims import other_claim
 from analytics.estimation.estimate import few_positive_warning
 from analytics.estimation.wording import LEVEL
 from analytics.methods import REPORTED
 from analytics.models import Computation, Estimate
+from analytics.services.claim_intervals import CLAIM_COLUMNS
 from analytics.services.comparisons import Comparisons
 from analytics.services.families import declare_family, family_fault
+from analytics.services.plot_data import title_of
 from analytics.services.verdicts import reverse_difference
 from console.campaigns import drawn_campaign
 from console.researcher.plots import plot_answer
@@ -39,15 +41,14 @@ PAIRS_PER_PAGE = 50
 MOST_CHOSEN = TOPS[-1]
 SHOWN = ("all", "apart", "not-apart", "refused")
 COLUMNS = ("pk", "run", "run_b", "value", "n", "refusal", "n_positive")
-OF_CLAIM = {
-    THESE.key: ("low", "high", "p_value"),
-    LIKE_THESE.key: ("topics_low", "topics_high", "topics_p_value"),
-}
 
 
 @dataclass(frozen=True)
 class Row:
-    """A pair as the table has it: the run that stands higher minus the other; interval and p are the claim's."""
+    """A pair as the table has it: the run that stands higher minus the other; interval and p are the claim's.
+
+    The ends of the other claim's interval stand beside them.
+    """
 
     better: Run
     worse: Run
@@ -59,6 +60,8 @@ class Row:
     n: int
     refusal: str
     n_positive: int | None = None
+    other_low: float | None = None
+    other_high: float | None = None
 
     @property
     def few(self) -> str:
@@ -87,7 +90,7 @@ def pairs(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     comparisons = results.comparisons
     rows = list(_rows(comparisons, chosen))
     if "plot" in request.GET:
-        return plot_answer(request, {"differences": lambda: _matrix(chosen, rows, results.measure)})
+        return plot_answer(request, {"differences": lambda: _matrix(chosen, rows, comparisons)})
     shown = request.GET.get("show", "all")
     shown = shown if shown in SHOWN else "all"
     kept = [row for row in rows if _is_kept(row, shown)]
@@ -102,7 +105,11 @@ def pairs(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "n_shown_runs": len(chosen),
         "top": top,
         "tops": tops,
-        "matrix": _matrix(chosen, rows, results.measure),
+        "matrix": _matrix(chosen, rows, comparisons),
+        "matrix_caption": (
+            "The row's run minus the column's, corrected. A frame with an arrow marks a significant difference "
+            f"(adjusted p below 0.05 for {results.claim.label.lower()}); the arrow points to the higher run."
+        ),
         "pairs": page_of(request, kept, PAIRS_PER_PAGE),
         "n_all": len(rows),
         "show": shown,
@@ -147,14 +154,15 @@ def _rows(comparisons: Comparisons, runs: list[Run]) -> Iterator[Row]:
     place = {run.key: number for number, run in enumerate(runs)}
     stored = computation.estimates.filter(
         measure=comparisons.measure, method=REPORTED.key, run__in=place, run_b__in=place
-    ).values_list(*COLUMNS, *OF_CLAIM[claim.key])
+    ).values_list(*COLUMNS, *CLAIM_COLUMNS[claim.key], *CLAIM_COLUMNS[other_claim(claim).key][:2])
     for row in sorted(stored, key=lambda row: tuple(sorted((place[row[1]], place[row[2]])))):
-        key, run, run_b, value, n, refusal, carried, low, high, p = row
+        key, run, run_b, value, n, refusal, carried, low, high, p, *other = row
         if place[run] > place[run_b]:
             run, run_b = run_b, run
-            value, low, high = (None if end is None else 0 - end for end in (value, high, low))
+            numbers = value, high, low, *reversed(other)
+            value, low, high, *other = (None if end is None else 0 - end for end in numbers)
         first, second = runs[place[run]], runs[place[run_b]]
-        yield Row(first, second, value, low, high, p, adjusted.get(key), n, refusal, carried)
+        yield Row(first, second, value, low, high, p, adjusted.get(key), n, refusal, carried, *other)
 
 
 def _is_kept(row: Row, shown: str) -> bool:
@@ -165,7 +173,7 @@ def _is_kept(row: Row, shown: str) -> bool:
     return shown == "all" or (row.value is not None and not row.is_apart)
 
 
-def _matrix(runs: list[Run], rows: list[Row], measure: str) -> Chart | None:
+def _matrix(runs: list[Run], rows: list[Row], comparisons: Comparisons) -> Chart | None:
     if len(runs) < 2 or not rows:
         return None
     place = {run.key: number for number, run in enumerate(runs)}
@@ -184,8 +192,8 @@ def _matrix(runs: list[Run], rows: list[Row], measure: str) -> Chart | None:
         low,
         high,
         adjusted,
-        title=f"Differences in {measure}",
-        measure=measure,
+        title=title_of(f"Differences in {comparisons.measure}", comparisons.claim),
+        measure=comparisons.measure,
     )
 
 

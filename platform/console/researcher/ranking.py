@@ -8,9 +8,12 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from analytics.charts import Chart, rank_matrix
+from analytics.estimation.claims import Claim, other_claim
 from analytics.estimation.estimate import FEWEST_POSITIVE
 from analytics.methods import REPORTED, ranked_methods
-from analytics.services.ranking import Ranking, ranking_of
+from analytics.services.claim_intervals import claim_test
+from analytics.services.plot_data import title_of
+from analytics.services.ranking import RankedRun, Ranking, ranking_of
 from console.researcher.plots import plot_answer
 from console.researcher.results_page import results_request, top_of
 from judging.services.access import researchers_only
@@ -25,7 +28,7 @@ def ranking(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     method = ranked.get(request.GET.get("method", REPORTED.key))
     if method is None:
         raise Http404
-    claim = results.comparisons.claim
+    claim = results.claim
     order = ranking_of(
         computation=results.computation, measure=results.measure, method=method.key, claim=claim
     )
@@ -41,12 +44,16 @@ def ranking(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "method": method,
         "methods": list(ranked.values()),
         "reported": REPORTED,
-        "runs": [_run_row(run) for run in order.runs],
+        "runs": [_run_row(run, claim) for run in order.runs],
         "n_runs": len(order.runs),
         "run_ids": [run.run_id for run in order.runs],
         "top": top,
         "tops": tops,
         "ranks": _picture(order, top),
+        "ranks_caption": (
+            f"Chances in percent, for {claim.label.lower()}; the runs are sorted by their value. The rank of a run "
+            "whose row is spread out is uncertain."
+        ),
         "fewest_positive": FEWEST_POSITIVE,
         "share_apart": round(100 * order.n_apart / order.n_pairs) if order.n_pairs else 0,
     }
@@ -60,14 +67,16 @@ def _picture(ranks: Ranking, n: int) -> Chart | None:
     return rank_matrix(
         [run.run_id for run in ranks.runs[:n]],
         [list(run.probabilities[:n]) for run in ranks.runs[:n]],
-        f"Ranks in {ranks.measure}",
+        title_of(f"Ranks in {ranks.measure}", ranks.claim),
     )
 
 
-def _run_row(run: Any) -> dict[str, Any]:
+def _run_row(run: RankedRun, claim: Claim) -> dict[str, Any]:
     likely = max(range(len(run.probabilities)), key=lambda place: run.probabilities[place])
     return {
         "row": run,
+        "test": claim_test(run.estimate, claim),
+        "other": claim_test(run.estimate, other_claim(claim)),
         "likely": likely + 1,
         "chance": _percent(run.probabilities[likely]),
         "best": _percent(run.probabilities[0]),

@@ -11,12 +11,14 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from analytics.charts import Chart
+from analytics.estimation.claims import Claim, other_claim
 from analytics.estimation.wording import latex, sentence
-from analytics.methods import REPORTED, Method, reported_first
+from analytics.methods import REPORTED, Method, ranked_methods, reported_first
 from analytics.models import Computation, Estimate
 from analytics.services import exports
+from analytics.services.claim_intervals import claim_test
 from analytics.services.plot_data import forest_of_runs, pair_forest
-from analytics.services.verdicts import estimates_of, pair_estimates, reported_of
+from analytics.services.verdicts import estimates_of, pair_estimates, reported_of, reverse_difference
 from console.looks import look_context
 from console.researcher.plots import asked_methods, plot_answer
 from console.researcher.prose import (
@@ -71,36 +73,46 @@ def _newest_computations(campaigns: list[uuid.UUID]) -> dict[uuid.UUID, Computat
 
 @researchers_only
 def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
-    """Every run by every method: forest plot of the best, the table page by page. Pairs have a page of their own."""
+    """Every run's one number for the claim, and by every method; a plot of the best. Pairs have a page of their own."""
     results = results_request(request, campaign_id)
     order = runs_in_order(results.computation, results.measure)
     top, tops = top_of(request, len(order))
     if "plot" in request.GET:
         # The file of numbers has all runs.
         shown = order if request.GET.get("format") == "csv" else order[:top]
-        return plot_answer(request, {"forest": lambda: _forest(results, shown, asked_methods(request))})
+        return plot_answer(request, {"forest": lambda: _forest(results, shown, request)})
     page = page_of(request, order, RUNS_PER_PAGE)
     shown_keys = {run.key for run in [*page, *order[:top]]}
     estimates = estimates_of(results.computation, results.measure, run_b__isnull=True, run__in=shown_keys)
     best = {run.key for run in order[:top]}
     methods = _methods_of(estimates, results.measure)
+    main = _main_method(estimates)
     row = results.campaign
     draw = newest_draw(row)
+    drawn_pair = _drawn_pair(row, draw)
     context = {
         **results.context("runs"),
         "title": row.name,
         "draw": draw,
         "is_as_given": is_as_given(draw, results.computation),
-        "drawn_pair": _drawn_pair(row, draw),
+        "drawn_pair": drawn_pair,
+        **_drawn_pair_context(results, drawn_pair),
         "page": page,
-        "runs": _by_run(estimates, list(page), methods),
+        "runs": _by_run(results, estimates, list(page), methods, main),
         "n_runs": len(order),
         "run_ids": [run.run_id for run in order],
         "top": top,
         "tops": tops,
-        "plot": forest_of_runs([e for e in estimates if e.run_id in best], results.measure),
+        "plot": forest_of_runs(
+            [e for e in estimates if e.run_id in best], results.measure, (main.key,), results.claim
+        ),
         "has_values": any(estimate.value is not None for estimate in estimates),
         "methods": methods,
+        "main": main,
+        "forest_caption": _forest_caption(
+            results.claim, main, is_as_given=is_as_given(draw, results.computation)
+        ),
+        "method_keys": ",".join(method.key for method in methods),
         "no_interval": next((e.warning for e in estimates if e.value is not None and e.low is None), ""),
         "judged_name": judged_name(results.measure),
         "is_open": row.state == Campaign.State.OPEN,
@@ -112,10 +124,33 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     return render(request, "console/researcher/campaign_results.html", context)
 
 
-def _forest(results: ResultsRequest, runs: list[Run], methods: tuple[str, ...]) -> Chart | None:
+def _forest(results: ResultsRequest, runs: list[Run], request: HttpRequest) -> Chart | None:
+    """Return the picture of these runs by the methods that are asked for, else by the one that the page shows."""
     keys = [run.key for run in runs]
     estimates = estimates_of(results.computation, results.measure, run_b__isnull=True, run__in=keys)
-    return forest_of_runs(estimates, results.measure, methods)
+    methods = asked_methods(request) or (_main_method(estimates).key,)
+    return forest_of_runs(estimates, results.measure, methods, results.claim)
+
+
+def _forest_caption(claim: Claim, main: Method, *, is_as_given: bool) -> str:
+    """Return the words below the picture of the runs."""
+    words = (
+        f"The best runs first: the mark is the {main.short} value, the line its 95 % confidence interval for "
+        f"{claim.label.lower()}."
+    )
+    if main.is_reported:
+        words += " It includes the assessors' errors."
+    elif is_as_given:
+        words += " It takes every grade as correct."
+    else:
+        words += " It takes every grade as correct, so that it is too short."
+    return f"{words} To compare two runs, use the page of pairs, even if their intervals overlap."
+
+
+def _main_method(estimates: list[Estimate]) -> Method:
+    """Return the method whose one number a run is shown: the reported one; else the next ranked one with a number."""
+    known = {estimate.method for estimate in estimates if estimate.value is not None}
+    return next((method for method in ranked_methods() if method.key in known), REPORTED)
 
 
 def is_as_given(draw: Draw | None, computation: Computation | None) -> bool:
@@ -144,6 +179,22 @@ def _drawn_pair(row: Campaign, draw: Any) -> dict[str, str]:
     }
 
 
+def _drawn_pair_context(results: ResultsRequest, drawn: dict[str, str]) -> dict[str, Any]:
+    """Return the claim with what is said of the pair that was drawn for; without such a pair no pair is read."""
+    if not drawn or results.computation is None or drawn["measure"] != results.measure:
+        return results.values_context
+    stored = results.computation.estimates.filter(measure=results.measure, method=REPORTED.key)
+    named = {
+        "run__run_id__in": (drawn["run_a"], drawn["run_b"]),
+        "run_b__run_id__in": (drawn["run_a"], drawn["run_b"]),
+    }
+    found = stored.filter(**named).select_related("run", "run_b").first()
+    if found is None:
+        return results.values_context
+    estimate = found if found.run.run_id == drawn["run_a"] else reverse_difference(found)
+    return {**results.claim_context, "drawn_verdict": sentence(results.comparisons.of(estimate))}
+
+
 @researchers_only
 def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """One pair of runs: the difference by every method, its interval, p, and the verdict in words."""
@@ -157,7 +208,9 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     estimates = pair_estimates(computation, measure, run_a, run_b)
     if "plot" in request.GET:
         by = asked_methods(request)
-        draw = {"forest": lambda: pair_forest(computation, measure, run_a, run_b, estimates, by)}
+        draw = {
+            "forest": lambda: pair_forest(computation, measure, run_a, run_b, estimates, by, results.claim)
+        }
         return plot_answer(request, draw)
     corrected = reported_of(estimates)
     as_given = is_as_given(newest_draw(row), computation)
@@ -170,10 +223,12 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "run_b": run_b,
         "all_runs": all_runs,
         "estimates": estimates,
-        "plot": pair_forest(computation, measure, run_a, run_b, estimates),
+        "rows": [(estimate, *results.comparisons.tests(estimate)) for estimate in estimates],
+        "plot": pair_forest(computation, measure, run_a, run_b, estimates, claim=results.claim),
         "caption": (
             f"{run_a} minus {run_b} in {measure}, by method: the mark is the difference, the line its 95 % confidence "
-            f"interval for these topics. An interval that crosses the dashed line contains 0. {advice}"
+            f"interval for {results.claim.label.lower()}; a mark alone has none for them. An interval that crosses "
+            f"the dashed line contains 0. {advice}"
         ),
         **results.claim_context,
         **said_of(results, corrected),
@@ -215,7 +270,7 @@ def download_plot(request: HttpRequest, campaign_id: uuid.UUID, file_format: str
     given.update({"plot": "forest", "format": file_format})
     request.GET = given  # type: ignore[assignment]  # Django's own are immutable, which nobody minds here
     runs = order if file_format == "csv" else order[:top]
-    return plot_answer(request, {"forest": lambda: _forest(found, runs, asked_methods(request))})
+    return plot_answer(request, {"forest": lambda: _forest(found, runs, request)})
 
 
 @researchers_only
@@ -235,13 +290,16 @@ def _methods_of(estimates: list[Estimate], measure: str) -> list[Method]:
     return [method for method in reported_first() if method.key in stored and method.is_shown(parsed)]
 
 
-def _by_run(estimates: list[Estimate], order: list[Run], methods: list[Method]) -> list[dict[str, Any]]:
-    """Return the runs of a page in their order, each with its estimate by every method, None where there is none."""
+def _by_run(
+    results: ResultsRequest, estimates: list[Estimate], order: list[Run], methods: list[Method], main: Method
+) -> list[dict[str, Any]]:
+    """Return the runs of a page in their order: the one number with both claims, and the estimate by every method."""
     runs = {estimate.run_id: estimate.run for estimate in estimates}
     known = {(estimate.run_id, estimate.method): estimate for estimate in estimates}
     return [
         {
             "run": runs[run.key],
+            **_number_of(results, known.get((run.key, main.key))),
             "estimates": [known.get((run.key, method.key)) for method in methods],
             "reported": known.get((run.key, REPORTED.key)),
             "judged": _judged_words(known.get((run.key, method.key)) for method in methods),
@@ -249,6 +307,14 @@ def _by_run(estimates: list[Estimate], order: list[Run], methods: list[Method]) 
         for run in order
         if run.key in runs
     ]
+
+
+def _number_of(results: ResultsRequest, estimate: Estimate | None) -> dict[str, Any]:
+    """Return a run's one number with its interval for the claim, and for the other one."""
+    if estimate is None:
+        return {"estimate": None}
+    test, other = (claim_test(estimate, claim) for claim in (results.claim, other_claim(results.claim)))
+    return {"estimate": estimate, "test": test, "other": other}
 
 
 def judged_name(measure: str) -> str:

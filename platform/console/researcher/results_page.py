@@ -10,8 +10,9 @@ from django.core.paginator import Page, Paginator
 from django.db.models import F, Func, IntegerField, OuterRef, QuerySet, Subquery
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
+from django.utils.http import urlencode
 
-from analytics.estimation.claims import ALL, CLAIMS, QUESTION
+from analytics.estimation.claims import ALL, CLAIMS, QUESTION, Claim, claim_of, other_claim
 from analytics.methods import ranked_methods
 from analytics.models import Computation, before_cutting
 from analytics.services.comparisons import Comparisons
@@ -41,6 +42,7 @@ class ResultsRequest:
     )
     choice: Mapping[str, str]  # of claim, family and adjustment
     choice_refusal: str  # why what was asked is none; then the choice is the default
+    asked_choice: str = ""  # the part of an address that asks for the same claim and family
 
     @cached_property
     def declaration(self) -> Audit | None:
@@ -53,20 +55,33 @@ class ResultsRequest:
         return comparisons_of(self.campaign, self.computation, self.measure, **self.choice)
 
     @property
+    def claim(self) -> Claim:
+        """Return the claim that is made."""
+        return claim_of(self.choice["claim"])
+
+    @property
     def claim_context(self) -> dict[str, Any]:
         """Return what a page shows of the claim and the family, with the other choices."""
         comparisons = self.comparisons
         asked = self.choice["family"]
         declared = asked_family(self.campaign).name if asked else comparisons.family.name
         return {
-            "claims": CLAIMS,
-            "claim": comparisons.claim,
+            **self.values_context,
             "family": comparisons.family,
             "families": dict.fromkeys([declared, QUESTION, ALL]),
             "n_family": comparisons.n_family,
             "adjustment": comparisons.adjustment,
-            "choice_refusal": self.choice_refusal,
             "is_declared": comparisons.family.name == declared,
+        }
+
+    @property
+    def values_context(self) -> dict[str, Any]:
+        """Return what a page of values alone shows of the claim: no pair is read, so there is no family."""
+        return {
+            "claims": CLAIMS,
+            "claim": self.claim,
+            "other_claim": other_claim(self.claim),
+            "choice_refusal": self.choice_refusal,
         }
 
     def context(self, tab: str) -> dict[str, Any]:
@@ -78,6 +93,7 @@ class ResultsRequest:
             "measure": self.measure,
             "measures": self.measures,
             "tab": tab,
+            "asked_choice": self.asked_choice,
             "table_formats": TABLE_FORMATS,
         }
 
@@ -107,9 +123,10 @@ def results_request(request: HttpRequest, campaign_id: uuid.UUID) -> ResultsRequ
     if measure not in measures:
         raise Http404
     newest = latest_computation(campaign=row)
-    return ResultsRequest(
-        row, newest, measure, measures, row.selection == COMPLETE.key, *choice_of(request, row)
-    )
+    choice, fault = choice_of(request, row)
+    asked = {name: choice[name] for name in ("claim", "family") if name in request.GET and not fault}
+    kept = f"&{urlencode(asked)}" if asked else ""
+    return ResultsRequest(row, newest, measure, measures, row.selection == COMPLETE.key, choice, fault, kept)
 
 
 def runs_in_order(computation: Computation | None, measure: str) -> list[Run]:

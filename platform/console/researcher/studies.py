@@ -9,8 +9,10 @@ from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
 from analytics.charts import Chart, ForestRow, forest, topic_differences
+from analytics.estimation.claims import claim_of
 from analytics.methods import REPORTED, method_of
-from analytics.services.analyses import AnalysisSubject, find
+from analytics.services.analyses import AnalysisSubject, find, under_claim
+from analytics.services.plot_data import title_of
 from console.researcher.plots import plot_answer
 from console.researcher.results_page import ResultsRequest, page_of, results_request, runs_in_order
 from judging.services.access import researchers_only
@@ -142,19 +144,25 @@ def hardest_chart(made: dict[str, Any] | None, is_whole: bool = False) -> Chart 
 def sensitivity(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """Which verdicts other evidence would change: tiers, aggregation rules, halves of the time, no single assessor."""
     results = results_request(request, campaign_id)
-    subject = AnalysisSubject("sensitivity", results.measure)
+    subject = AnalysisSubject("sensitivity", results.measure, family=results.choice["family"])
     analysis = find(campaign=results.campaign, wanted=subject)
-    made = analysis.result
+    made = under_claim(analysis.result, results.claim) if analysis.result else None
     if "plot" in request.GET:
         return plot_answer(request, {"variants": lambda: variants_chart(made)})
     context = {
         **results.context("sensitivity"),
+        **results.claim_context,
         "found": analysis,
         "result": made,
         "wanted": subject,
         "what": "sensitivity",
         "reported": REPORTED,
         "variants": variants_chart(made),
+        "variants_caption": (
+            f"The same difference under every variant, with intervals for {results.claim.label.lower()}. To the right "
+            "of the dashed line lie differences in favour of the first run. Filled marks are corrected by the audit; "
+            "open marks take grades as correct."
+        ),
         "groups": _groups(made) if made else [],
         "n_reversed": sum(variant["n_reversed"] for variant in made["variants"]) if made else 0,
         "n_runs": results.campaign.collection.runs.count(),
@@ -189,8 +197,10 @@ def variants_chart(made: dict[str, Any] | None) -> Chart | None:
         for place, row in enumerate(rows)
     ]
     a, b = made["pair"]
-    title = f"{a} minus {b}"
-    return forest(unique, title, measure=f"difference in {made['measure']}", reference=0.0)
+    claim = claim_of(made["claim"])
+    words = f"{a} minus {b} under other evidence, with 95 % confidence intervals for {claim.label.lower()}"
+    title = title_of(f"{a} minus {b}", claim)
+    return forest(unique, title, words, measure=f"difference in {made['measure']}", reference=0.0)
 
 
 def _rest(row: ForestRow) -> tuple[Any, ...]:

@@ -5,15 +5,17 @@ from typing import Any
 from django.urls import reverse
 from rest_framework import serializers
 
-from analytics.estimation.claims import CLAIMS
-from analytics.services.analyses import ANALYSES, AnalysisSubject, analysis_of
+from analytics.estimation.claims import CLAIMS, Claim, claim_of
+from analytics.services.analyses import ANALYSES, AnalysisSubject, analysis_of, under_claim
 from analytics.services.analyses import AnalysisState as FoundAnalysis
 from analytics.services.analyses.papers import under_conditions
 from analytics.services.assumptions import QUESTIONS, newest_answers, what_forbids
+from analytics.services.families import asked_family
 from analytics.services.plan_terms import USUAL_POWER, TermsRefused, terms_of
 from analytics.services.recomputation import measures_of
 from analytics.services.reuse import Answer, ReuseQuestion
 from analytics.services.top_up import TopUpAnswer
+from console.claims import claim_fields, default_claim
 from judging.models import Campaign
 from judging.serializers.strict import Finite, Strict, StrictQuery, Word
 from sampling.design_fields import LONGEST_MEASURE, MOST_ITEMS
@@ -91,12 +93,13 @@ def reuse_json(
 
 
 class AnalysisRequest(Strict):
-    """The analysis, the measure and the two runs."""
+    """The analysis, the measure and the two runs; claim and family where the result depends on them."""
 
     what = serializers.ChoiceField([one.key for one in ANALYSES])
     measure = Word(max_length=LONGEST_MEASURE, default="")
     run = Word(max_length=200, default="")
     against = Word(max_length=200, default="")
+    claim, family = (claim_fields()[name] for name in ("claim", "family"))
 
     def validate_measure(self, name: str) -> str:
         known, asked = measures_of(self.context["campaign"]), usual_spelling(name)
@@ -111,6 +114,14 @@ class AnalysisRequest(Strict):
         named = {name: sent[name] for name in ("run", "against") if sent[name]}
         if analysis.no_runs and named:
             raise serializers.ValidationError({name: [analysis.no_runs] for name in named})
+        claim = sent.pop("claim", None)
+        choice = {name: value for name, value in (("claim", claim), ("family", sent["family"])) if value}
+        if analysis.no_claim and choice:
+            raise serializers.ValidationError({name: [analysis.no_claim] for name in choice})
+        try:
+            asked_family(self.context["campaign"], sent["family"])
+        except ValueError as fault:
+            raise serializers.ValidationError({"family": [str(fault)]}) from fault
         if analysis.has_usual_measure and not sent["measure"]:
             sent["measure"] = measures_of(self.context["campaign"])[0]
         if not analysis.no_runs:
@@ -121,7 +132,8 @@ class AnalysisRequest(Strict):
                     raise serializers.ValidationError({name: [f"the collection has no run {sent[name]!r}"]})
             if sent["run"] == sent["against"]:
                 raise serializers.ValidationError({"against": ["both runs are the same: choose another run"]})
-        return {"wanted": AnalysisSubject(**sent)}
+        made = claim_of(claim) if claim else default_claim(self.context["campaign"])
+        return {"wanted": AnalysisSubject(**sent), "claim": made}
 
 
 class ConditionsRequest(Strict):
@@ -172,15 +184,21 @@ class PlannerRequest(StrictQuery):
             raise serializers.ValidationError({refusal.field: [refusal.reason]}) from refusal
 
 
-def analysis_json(campaign: Campaign, subject: AnalysisSubject, analysis: FoundAnalysis) -> dict[str, Any]:
+def analysis_json(
+    campaign: Campaign, subject: AnalysisSubject, analysis: FoundAnalysis, claim: Claim
+) -> dict[str, Any]:
     answers = newest_answers(campaign)
+    result = under_claim(analysis.result, claim) if analysis.result else None
+    has_claim = not analysis_of(subject.what).no_claim
     return {
         "campaign": str(campaign.pk),
         "what": subject.what,
         "measure": subject.measure,
         "run": subject.run or None,
         "against": subject.against or None,
-        "result": under_conditions(analysis.result, answers) if analysis.result else None,
+        "claim": claim.key if has_claim else None,
+        "family": asked_family(campaign, subject.family).name if has_claim else None,
+        "result": under_conditions(result, answers) if result else None,
         "is_current": analysis.is_current,
         "is_being_computed": analysis.active is not None,
         "failed": analysis.failed.error if analysis.failed else None,

@@ -6,7 +6,7 @@ from rest_framework import serializers
 
 from analytics.estimation.claims import CLAIMS
 from analytics.estimation.wording import ADJUSTMENTS, sentence
-from console.api.serializers.results import ComputationAnswer, OneEstimateAnswer
+from console.api.serializers.results import ComputationAnswer, EstimateAnswer, OneEstimateAnswer
 
 CLAIM_KEYS = [claim.key for claim in CLAIMS]
 
@@ -31,6 +31,38 @@ class OtherClaimAnswer(serializers.Serializer[Any]):
     effect_size = serializers.FloatField(allow_null=True)
     claim_refusal = serializers.CharField(source="refusal", allow_blank=True)
     claim_warning = serializers.CharField(source="warning", allow_blank=True)
+
+
+class EstimateOtherAnswer(serializers.Serializer[Any]):
+    """What the other claim says of a number."""
+
+    claim = serializers.ChoiceField(CLAIM_KEYS, source="claim.key")
+    interval_low = _number("low")
+    interval_high = _number("high")
+    p = serializers.FloatField(allow_null=True)
+    p_adjusted = serializers.FloatField(allow_null=True)
+    significant = serializers.BooleanField()
+    claim_refusal = serializers.CharField(source="refusal", allow_blank=True)
+
+
+class EstimateClaimAnswer(EstimateAnswer):
+    """An estimate with both claims; of `low` to `topics_high` the names say for which topics they are."""
+
+    claim = serializers.ChoiceField(CLAIM_KEYS, source="claims.test.claim.key")
+    family = serializers.CharField(source="claims.family")
+    interval_low = _number("claims.test.low", "Of the claim's 95 % confidence interval")
+    interval_high = _number("claims.test.high")
+    p = _number("claims.test.p", "Of one comparison; of runs, and by methods that are not tested, null")
+    p_adjusted = _number("claims.test.p_adjusted", "null outside the family")
+    significant = serializers.BooleanField(source="claims.test.significant")
+    claim_refusal = serializers.CharField(source="claims.test.refusal", allow_blank=True)
+    other = EstimateOtherAnswer(source="claims.other", help_text="The other claim")
+
+    class Meta(EstimateAnswer.Meta):
+        fields = (
+            *EstimateAnswer.Meta.fields, "claim", "family", "interval_low", "interval_high", "p", "p_adjusted",
+            "significant", "claim_refusal", "other",
+        )  # fmt: skip
 
 
 class ComparedAnswer(serializers.Serializer[Any]):

@@ -17,6 +17,8 @@ class AnalysisAnswer(serializers.Serializer[Any]):
     measure = serializers.CharField(allow_blank=True)
     run = serializers.CharField(allow_null=True)
     against = serializers.CharField(allow_null=True)
+    claim = serializers.CharField(allow_null=True, help_text="null where the result does not depend on one")
+    family = serializers.CharField(allow_null=True)
     result = serializers.DictField(allow_null=True)
     is_current = serializers.BooleanField(help_text="Whether no judgment has arrived since")
     is_being_computed = serializers.BooleanField()
