@@ -5,7 +5,7 @@ a family of comparisons is written as one text, and read here alone.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 QUESTION, ALL, BASELINE, RUNS = "question", "all", "baseline:", "runs:"
@@ -76,11 +76,19 @@ class Family:
         The runs that it takes in.
     baseline : str
         The run with which each other one is compared; empty: every pair of the runs.
+    pooled : tuple of str
+        Of a question about one pair the runs that were pooled for it, as far as they are known: they are ranked.
     """
 
     name: str
     runs: tuple[str, ...]
     baseline: str = ""
+    pooled: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def ranked_runs(self) -> frozenset[str]:
+        """Return the runs that are ranked where the family is asked for; a later run is none of them."""
+        return frozenset((*self.runs, *self.pooled))
 
     @cached_property
     def pairs(self) -> frozenset[frozenset[str]]:

@@ -57,9 +57,13 @@ def question_family(campaign: Campaign) -> Family:
     named = tuple(first["parameters"].get("runs") or ())
     if first["question"] == "baseline" and named:
         return Family(QUESTION, named, named[0])
-    asked = named if first["question"] in ("pair", "ranking") else ()
-    return Family(
-        QUESTION, asked or tuple(first["parameters"].get("pooled") or _runs_of_then(campaign, first))
+    if first["question"] == "ranking" and named:
+        return Family(QUESTION, named)
+    pooled = tuple(first["parameters"].get("pooled") or _runs_of_then(campaign, first))
+    return (
+        Family(QUESTION, named, pooled=pooled)
+        if first["question"] == "pair" and named
+        else Family(QUESTION, pooled)
     )
 
 
@@ -78,17 +82,21 @@ def asked_family(campaign: Campaign, name: str = "", until: datetime | None = No
     """
     if not name and until is None and hasattr(campaign, "newest_family"):
         told: dict[str, Any] | None = campaign.newest_family
-        return (
-            Family(told["name"], tuple(told["runs"]), told["baseline"]) if told else question_family(campaign)
-        )
+        return _stored_family(campaign, **told) if told else question_family(campaign)
     rows = campaign.comparison_families.order_by("-id")
     rows = rows if until is None else rows.filter(declared_at__lte=until)
     row = rows.filter(name=name).first() if name else rows.first()
     if row is not None:
-        return Family(row.name, tuple(row.runs), row.baseline)
+        return _stored_family(campaign, row.name, row.runs, row.baseline)
     if name in ("", QUESTION):
         return question_family(campaign)
     return family_of(name, _runs(campaign))
+
+
+def _stored_family(campaign: Campaign, name: str, runs: list[str], baseline: str) -> Family:
+    """Return a declared family, which keeps its runs; what was pooled for a question is known of the first draw."""
+    pooled = question_family(campaign).pooled if name == QUESTION else ()
+    return Family(name, tuple(runs), baseline, pooled)
 
 
 @transaction.atomic

@@ -124,10 +124,11 @@ def _put(tables: dict[str, Any], a: int, b: int, numbers: list[float], p: float 
 
 
 def rank_picture(
-    computation: Computation | None, measure: str, method: str = REPORTED.key, claim: Claim = THESE
+    computation: Computation | None, measure: str, comparisons: Comparisons, method: str = REPORTED.key
 ) -> Chart | None:
-    """Return the chance of every rank for every run; None where there is no ranking."""
-    found = ranking_of(computation=computation, measure=measure, method=method, claim=claim)
+    """Return the chance of every rank for the runs of the family; None where there is no ranking."""
+    claim, among = comparisons.claim, comparisons.family.ranked_runs
+    found = ranking_of(computation=computation, measure=measure, method=method, claim=claim, among=among)
     if found.refusal:
         return None
     return rank_matrix(

@@ -95,9 +95,16 @@ class _Pairs:
 
 
 def ranking_of(
-    *, computation: Computation | None, measure: str, method: str = REPORTED.key, claim: Claim = THESE
+    *,
+    computation: Computation | None,
+    measure: str,
+    method: str = REPORTED.key,
+    claim: Claim = THESE,
+    among: frozenset[str] | None = None,
 ) -> Ranking:
     """Return the ranking of the runs that have an estimate by the method, with the claim's uncertainty.
+
+    `among` names the runs that are ranked, as of a family; without it all are.
 
     A difference's error is taken from its 95 % confidence interval (half of it over 1.96), so that every pair is
     as uncertain as its interval says, also where that is t's.
@@ -109,11 +116,11 @@ def ranking_of(
         return Ranking(measure, method, refusal="no numbers are computed yet")
     if claim is LIKE_THESE and is_older(computation):
         return Ranking(measure, method, claim, refusal=OLDER)
-    key = (computation.pk, computation.created_at, measure, str(method), claim.key)
+    key = (computation.pk, computation.created_at, measure, str(method), claim.key, among)
     with _lock:
         known = _kept.get(key)
     if known is None:
-        known = _ranking(computation, measure, method, claim)
+        known = _ranking(computation, measure, method, claim, among)
         with _lock:
             _kept[key] = known
             while len(_kept) > KEPT:
@@ -121,8 +128,12 @@ def ranking_of(
     return known
 
 
-def _ranking(computation: Computation, measure: str, method: str, claim: Claim) -> Ranking:
+def _ranking(
+    computation: Computation, measure: str, method: str, claim: Claim, among: frozenset[str] | None
+) -> Ranking:
     found = computation.estimates.filter(measure=measure, method=method, run_b=None).select_related("run")
+    if among is not None:
+        found = found.filter(run__run_id__in=among)
     in_order = sorted(found, key=lambda e: (-(e.whole("value") or 0.0), e.run.run_id))
     is_like, wide = claim is LIKE_THESE, {e.pk: _half_like(e) for e in in_order}
     is_refused = {e.pk: e.value is None or (is_like and wide[e.pk] is None) for e in in_order}
@@ -173,13 +184,13 @@ def _ranking(computation: Computation, measure: str, method: str, claim: Claim) 
         n_apart=pairs.n_apart,
         n_apart_max_t=int(apart.sum()) // 2,
         n_unknown=pairs.n_unknown,
-        n_few=_n_few(computation, measure, method),
+        n_few=_n_few(computation, measure, method, [e.run_id for e in rows]),
     )
 
 
-def _n_few(computation: Computation, measure: str, method: str) -> int:
+def _n_few(computation: Computation, measure: str, method: str, runs: list[int]) -> int:
     """Return how many differences are carried by few items whose gain is above 0, and are not exact."""
-    few = computation.estimates.filter(measure=measure, method=method, run_b__isnull=False)
+    few = computation.estimates.filter(measure=measure, method=method, run__in=runs, run_b__in=runs)
     return few.filter(n_positive__lt=FEWEST_POSITIVE, standard_error__gt=0).count()
 
 

@@ -67,7 +67,8 @@ def _pairs(asked: TableRequest) -> Table | None:
 
 
 def _ranking(asked: TableRequest) -> Table | None:
-    found = ranking_of(computation=asked.computation, measure=asked.measure, claim=asked.comparisons.claim)
+    claim, among = asked.comparisons.claim, asked.comparisons.family.ranked_runs
+    found = ranking_of(computation=asked.computation, measure=asked.measure, claim=claim, among=among)
     if found.refusal or _lacks_baseline(asked, [run.run_id for run in found.runs]):
         return None
     numbers = {run.run: run for run in _run_numbers(asked)}

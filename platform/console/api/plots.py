@@ -89,7 +89,8 @@ def _pairs(row: Campaign, sent: dict[str, Any]) -> Chart | None:
 
 
 def _ranks(row: Campaign, sent: dict[str, Any]) -> Chart | None:
-    return rank_picture(latest_computation(campaign=row), sent["measure"], claim=claim_of(sent["claim"]))
+    computed, choice = latest_computation(campaign=row), {name: sent[name] for name in claim_fields()}
+    return rank_picture(computed, sent["measure"], comparisons_of(row, computed, sent["measure"], **choice))
 
 
 def _study(what: str, picture: Callable[[dict[str, Any], bool], Chart | None]) -> Drawn:

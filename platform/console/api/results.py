@@ -217,7 +217,7 @@ class RankingView(APIView):
         computed = latest_computation(campaign=row)
         choice = {name: sent.pop(name) for name in claim_fields()}
         among = comparisons_of(row, computed, sent["measure"], **choice)
-        ranking = ranking_of(computation=computed, claim=among.claim, **sent)
+        ranking = ranking_of(computation=computed, claim=among.claim, among=among.family.ranked_runs, **sent)
         body = {
             **{name: getattr(ranking, name) for name in ("measure", "method", "runs", "tau", "refusal")},
             **{

@@ -15,7 +15,7 @@ from analytics.services.claim_intervals import claim_test
 from analytics.services.plot_data import title_of
 from analytics.services.ranking import RankedRun, Ranking, ranking_of
 from console.researcher.plots import plot_answer
-from console.researcher.results_page import results_request, top_of
+from console.researcher.results_page import ResultsRequest, results_request, runs_in_order, top_of
 from judging.services.access import researchers_only
 
 
@@ -30,7 +30,11 @@ def ranking(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         raise Http404
     claim = results.claim
     order = ranking_of(
-        computation=results.computation, measure=results.measure, method=method.key, claim=claim
+        computation=results.computation,
+        measure=results.measure,
+        method=method.key,
+        claim=claim,
+        among=results.comparisons.family.ranked_runs,
     )
     top, tops = top_of(request, len(order.runs))
     if "plot" in request.GET:
@@ -39,6 +43,7 @@ def ranking(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     context = {
         **results.context("ranking"),
         **results.claim_context,
+        "n_outside": _n_outside(results, order),
         "n_significant": results.comparisons.n_significant,
         "ranking": order,
         "method": method,
@@ -58,6 +63,12 @@ def ranking(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "share_apart": round(100 * order.n_apart / order.n_pairs) if order.n_pairs else 0,
     }
     return render(request, "console/researcher/ranking.html", context)
+
+
+def _n_outside(results: ResultsRequest, order: Ranking) -> int:
+    """Return how many runs of the computation are not ranked, because they are not of the family."""
+    known = runs_in_order(results.computation, results.measure)
+    return len(known) - len(order.runs) - len(order.left_out) if order.runs or order.left_out else 0
 
 
 def _picture(ranks: Ranking, n: int) -> Chart | None:

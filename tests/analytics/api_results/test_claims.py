@@ -1,5 +1,8 @@
 """Claims and families for programs: both claims of every pair, p adjusted in a family, and who may declare one."""
 
+import csv
+import io
+
 import pytest
 from api_numbers import newest
 from django.db import DatabaseError, transaction
@@ -13,7 +16,8 @@ from analytics.estimation.comparison import holm
 from analytics.models import ComparisonFamily
 from analytics.services.families import asked_family, declare_family, question_family
 from judging.models import Run
-from touchstone.models import Event, User
+from touchstone import jobs
+from touchstone.models import Event, Job, User
 
 pytestmark = [pytest.mark.xdist_group("api-results"), pytest.mark.django_db]
 
@@ -86,6 +90,59 @@ def test_a_family_of_one_pair_adjusts_nothing_and_other_pairs_are_not_significan
     assert (against["n_family"], against["family"]) == (len(RUNS) - 1, f"baseline:{third}")
 
 
+def test_estimates_have_both_claims_of_every_number_and_the_p_of_comparisons(campaign, ask):
+    stored = {e.pk: e for e in newest(campaign).estimates.filter(measure="DCG@10")}
+    columns = {
+        "topics-like-these": ("topics_low", "topics_high", "topics_p_value"),
+        "these-topics": ("low", "high", "p_value"),
+    }
+    for claim, other in (tuple(columns), tuple(columns)[::-1]):
+        query = {"measure": "DCG@10", "claim": claim}
+        told = {(r["run"], r["run_b"]): r for r in ask("comparisons", **query).json()["results"]}
+        rows = ask("estimates", page_size=200, **query).json()["results"]
+        assert {row["id"] for row in rows} == set(stored)
+        for row in rows:
+            known = stored[row["id"]]
+            low, high, p = (getattr(known, name) for name in columns[claim])
+            assert (row["claim"], row["other"]["claim"], row["family"]) == (claim, other, "question")
+            assert [row["interval_low"], row["interval_high"], row["p"]] == [low, high, p]
+            assert row["other"]["interval_low"] == getattr(known, columns[other][0])
+            if known.value is not None and low is None:
+                assert row["claim_refusal"]
+            if known.method == "corrected" and known.run_b is not None and known.value is not None:
+                pair = told[row["run"], row["run_b"]]
+                assert (row["p_adjusted"], row["significant"]) == (pair["p_adjusted"], pair["significant"])
+                assert row["other"]["p_adjusted"] == pair["other"]["p_adjusted"]
+            else:
+                assert (row["p_adjusted"], row["significant"]) == (None, False)
+    alone = ask("estimates", measure="DCG@10", family="runs:run0,run1", page_size=200).json()["results"]
+    assert {(r["run"], r["run_b"]) for r in alone if r["p_adjusted"] is not None} == {("run0", "run1")}
+    inverse = [row for row in alone if row["method"] == "matrix-inverse" and row["value"] is not None]
+    assert inverse
+    for row in inverse:
+        assert row["claim_refusal"] == "matrix inverse has no interval for topics like these"
+        assert row["interval_low"] is None
+        assert row["other"]["interval_low"] == row["low"]
+
+
+def test_plots_have_the_interval_of_the_claim(ask):
+    pair = {"run": "run0", "against": "run1"}
+    for plot, query in (("forest", {}), ("pair", pair)):
+        for claim in ("topics-like-these", "these-topics"):
+            asked = {"measure": "DCG@10", "claim": claim, **query}
+            text = ask(f"plots/{plot}", format="csv", methods="corrected", **asked).content.decode()
+            drawn = [(row["low"], row["high"]) for row in csv.DictReader(io.StringIO(text))]
+            method = {"measure": "DCG@10", "method": "corrected", "claim": claim}
+            rows = ask("estimates", pairs=str(plot == "pair").lower(), **method).json()["results"]
+            kept = [row for row in rows if plot == "forest" or (row["run"], row["run_b"]) == ("run0", "run1")]
+            assert sorted(drawn) == sorted((str(r["interval_low"]), str(r["interval_high"])) for r in kept)
+            svg = ask(f"plots/{plot}", **asked).content.decode()
+            words = claim.replace("-", " ")
+            assert f"95 % confidence intervals for {words}" in svg
+    for plot in ("topics", "hardest-topics"):
+        assert "claim" in ask(f"plots/{plot}", status=400, claim="these-topics", **pair).json()["errors"]
+
+
 def test_max_t_by_random_signs_is_given_on_request_and_never_below_the_p_of_one_comparison(ask):
     rows = ask("comparisons", measure="DCG@10", adjustment="max-t").json()["results"]
     assert {row["adjustment"] for row in rows} == {"max-t"}
@@ -104,9 +161,35 @@ def test_max_t_by_random_signs_is_given_on_request_and_never_below_the_p_of_one_
     ],
 )
 def test_a_choice_that_does_not_exist_is_refused_by_its_field(ask, query, field):
-    for path, more in (("comparisons", {}), ("comparison", {"run": "run0", "against": "run1"})):
-        assert field in ask(path, status=400, **more, **query).json()["errors"]
+    pair = {"run": "run0", "against": "run1"}
+    addresses = (("comparisons", {}), ("comparison", pair), ("estimates", {}), ("ranking", {}))
+    plots = ("forest", {}), ("pair", pair), ("pairs", {}), ("ranks", {}), ("sensitivity", {})
+    for path, more in (*addresses, *((f"plots/{name}", more) for name, more in plots)):
+        assert field in ask(path, status=400, **more, **query).json()["errors"], path
+    if field != "adjustment":
+        assert field in ask("analyses", status=400, what="sensitivity", **query).json()["errors"]
     assert not ComparisonFamily.objects.exists()
+
+
+def test_an_analysis_takes_a_claim_and_a_family_where_its_result_depends_on_them(campaign, ask):
+    client = Client()
+    client.force_login(User.objects.get(username="rhea"))
+    address = f"/api/v1/campaigns/{campaign.pk}/analyses"
+    sent = {"what": "sensitivity", "measure": "DCG@10", "family": "all"}
+    assert client.post(address, sent, "application/json").status_code == 202
+    jobs.run(Job.objects.get(kind="analysis").pk)
+    for claim, other in (("topics-like-these", "these-topics"), ("these-topics", "topics-like-these")):
+        body = ask("analyses", **sent, claim=claim).json()
+        assert (body["claim"], body["family"]) == (claim, "all")
+        ranked = ask("ranking", measure="DCG@10", claim=claim, family="all").json()
+        assert body["result"]["n_apart"] == ranked["n_significant"]
+        assert body["result"]["n_pairs"] == ranked["n_family"]
+        assert body["result"]["other"]["claim"] == other
+    # another family is another question
+    assert ask("analyses", what="sensitivity", measure="DCG@10").json()["result"] is None
+    for field, value in (("claim", "these-topics"), ("family", "all")):
+        refused = ask("analyses", status=400, what="agreement", **{field: value}).json()["errors"]
+        assert refused == {field: ["tests of the tiers are over topics, and adjusted for all runs"]}
 
 
 # -- families -----------------------------------------------------------------------------------------------------

@@ -3,8 +3,8 @@
 import pytest
 from django.test import Client
 from django.urls import reverse
-from small_campaign import make_campaign
-from verdict_campaigns import finished
+from small_campaign import judge_all, make_campaign
+from verdict_campaigns import finished, people_of
 
 from analytics.models import ComparisonFamily
 from analytics.services.recomputation import recompute
@@ -33,6 +33,97 @@ def test_the_claim_is_one_click_away_on_every_page_of_differences_and_ranks(camp
         other = text_of(page(name, campaign, **PAIR, claim="these-topics"))
         assert 'aria-current="true">These topics</a>' in other
         assert "for these 3 topics alone" not in shown
+
+
+def number_of(end):
+    return f"{end:.3f}"
+
+
+def test_runs_shows_one_number_a_run_for_the_claim_and_everything_else_behind_all_methods(campaign, page):
+    stored = {
+        e.run.run_id: e for e in newest(campaign).filter(measure="DCG@10", method="corrected", run_b=None)
+    }
+    for claim, low, high in (
+        ("topics-like-these", "topics_low", "topics_high"),
+        ("these-topics", "low", "high"),
+    ):
+        answer = page("campaign-results", campaign, measure="DCG@10", claim=claim)
+        text = text_of(answer)
+        shown, _, behind = text.partition('<details class="more" id="all-methods">')
+        table = shown[shown.index('<table class="stacked">') :]
+        for row in answer.context["runs"]:
+            known = stored[row["run"].run_id]
+            ends = getattr(known, low), getattr(known, high)
+            assert (row["test"].low, row["test"].high) == ends
+            assert f"{number_of(ends[0])} to {number_of(ends[1])}" in table
+            # the other claim stands beside it
+            assert f"{number_of(row['other'].low)} to {number_of(row['other'].high)}" in table
+        assert {row["other"].claim.key for row in answer.context["runs"]} == {
+            "topics-like-these", "these-topics",
+        } - {claim}  # fmt: skip
+        for word in ("Naive (grades as given)", "Matrix inverse", "True value", "confidence sequence"):
+            assert word not in table
+            assert word in behind
+        assert {(row[0], row[1]) for row in answer.context["plot"].rows} == {
+            (run, "corrected") for run in stored
+        }
+        assert f"for {answer.context['claim'].label.lower()}" in answer.context["forest_caption"]
+        assert {tuple(row[3:5]) for row in answer.context["plot"].rows} == {
+            (getattr(e, low), getattr(e, high)) for e in stored.values()
+        }
+
+
+def newest(campaign):
+    return campaign.computations.latest("pk").estimates.select_related("run", "run_b")
+
+
+def test_before_any_audit_runs_shows_the_grades_as_given_under_their_name(tmp_path, page):
+    made = make_campaign(tmp_path)
+    judge_all(made, people_of(made))
+    recompute(campaign=made)
+    answer = page("campaign-results", made, measure="DCG@10")
+    assert answer.context["main"].key == "naive"
+    assert "No corrected numbers yet:" in text_of(answer)
+    assert "by the naive number" in text_of(answer)
+    assert {row[1] for row in answer.context["plot"].rows} == {"naive"}
+
+
+def test_the_pair_that_was_drawn_for_is_said_on_runs_for_the_claim_and_other_tabs_keep_the_claim(
+    tmp_path, page
+):
+    made = finished(make_campaign(tmp_path, kind="pair"), wanted=30, grade=lambda slot, place: 3 * place)
+    recompute(campaign=made)
+    for claim in ("topics-like-these", "these-topics"):
+        answer = page("campaign-results", made, measure="DCG@10", claim=claim)
+        pair = page("pair", made, measure="DCG@10", a="run0", b="run2", claim=claim)
+        assert answer.context["drawn_verdict"] == pair.context["verdict"]
+        assert answer.context["n_family"] == 1
+        shown = text_of(answer)
+        assert f"ranking/?measure=DCG%4010&amp;claim={claim}" in shown
+        assert f"sensitivity/?measure=DCG%4010&amp;claim={claim}" in shown
+    # of a pair's question the runs that were pooled for it are ranked, not the pair alone
+    assert len(page("ranking", made, measure="DCG@10").context["ranking"].runs) == 3
+    wrong = page("campaign-results", made, measure="DCG@10", claim="all-topics")
+    assert "This choice does not exist." in text_of(wrong)
+
+
+def test_pictures_say_their_claim_and_a_method_without_its_interval_is_a_mark_alone(campaign, page):
+    for name, plot in (
+        ("campaign-results", "plot"),
+        ("pair", "plot"),
+        ("pairs", "matrix"),
+        ("ranking", "ranks"),
+    ):
+        for claim, words in (("topics-like-these", "topics like these"), ("these-topics", "these topics")):
+            chart = page(name, campaign, **PAIR, claim=claim).context[plot]
+            assert chart.title.endswith(f", {words}"), name
+    chart = page("pair", campaign, **PAIR).context["plot"]
+    known = {row[1]: row for row in chart.rows}
+    assert known["matrix inverse"][2] is not None
+    assert known["matrix inverse"][3:5] == (None, None)
+    assert "a method without a line has no such interval" in chart.caption
+    these = page("pair", campaign, **PAIR, claim="these-topics").context["plot"]
+    assert {row[1]: row for row in these.rows}["matrix inverse"][3] is not None
 
 
 def test_the_pair_prints_the_other_claim_beside_the_one_that_is_made_and_latex_to_copy(campaign, page):

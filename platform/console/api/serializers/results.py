@@ -137,7 +137,7 @@ class RankingAnswer(serializers.Serializer[Any]):
     left_out = LeftOutAnswer(many=True)
     tau = TauAnswer(allow_null=True, help_text="Kendall's tau with the true ranking, 95 %")
     claim = serializers.CharField()
-    family = serializers.CharField(help_text="The family that is asked for; ranks are from all pairs")
+    family = serializers.CharField(help_text="The family that is asked for: its runs are ranked")
     n_family = serializers.IntegerField(help_text="Comparisons of the family that were tested")
     n_significant = serializers.IntegerField(
         help_text="Of these, significant by the corrected method's adjusted p"
