@@ -123,3 +123,52 @@ def test_the_pages_of_results_fit_a_phone_and_work_without_script(chromium, web,
         assert page.locator(
             "button:has-text('Copy')"
         ).is_hidden()  # it needs a script; the text can be selected
+
+
+def tables_to_drag(page) -> list[str]:
+    """Return the tables on the screen that are wider than what one sees of them."""
+    found: list[str] = page.evaluate(
+        """() => [...document.querySelectorAll('.table-scroll')]
+            .filter((table) => table.checkVisibility() && table.scrollWidth > table.clientWidth + 1)
+            .map((table) => table.getAttribute('aria-label') ?? table.getAttribute('aria-labelledby'))"""
+    )
+    return found
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_value_interval_difference_and_verdict_show_without_dragging_for_either_claim(
+    chromium, web, campaign, width, scheme
+):
+    user = User.objects.create(username="rita", role="researcher")
+    stored = campaign.computations.latest("pk").estimates.filter(measure="DCG@10", method="corrected")
+    value = stored.get(run__run_id="run1", run_b=None)
+    pair = stored.get(run__run_id="run0", run_b__run_id="run1")
+    size = {"viewport": {"width": width, "height": 800}, "color_scheme": scheme}
+    with browser.page_of(chromium, web, user, **size) as page:
+        page.goto(f"{web}/results/{campaign.pk}/?measure=DCG@10")
+        for claim, low, high in (
+            ("Topics like these", "topics_low", "topics_high"),
+            ("These topics", "low", "high"),
+        ):
+            page.click(f"nav[aria-label=Claim] >> text='{claim}'")
+            browser.says(page, "nav[aria-label=Claim] [aria-current]", claim)
+            page.click("nav.page-tabs >> text=Runs")
+            browser.says(
+                page, "table.stacked tbody", f"{getattr(value, low):.3f} to {getattr(value, high):.3f}"
+            )
+            browser.says(page, "table.stacked tbody", f"{value.value:.3f}")
+            assert tables_to_drag(page) == []
+            page.click("nav.page-tabs >> text=Pairs")
+            browser.says(page, "nav[aria-label=Claim] [aria-current]", claim)  # the tab keeps the claim
+            ends = sorted(abs(getattr(pair, name)) for name in (low, high))
+            for number in (abs(pair.value), *ends):
+                browser.says(page, "section[aria-labelledby=pairs] tbody", f"{number:.3f}")
+            assert page.locator("td:has-text('is higher'):visible, td:has-text('no'):visible").count() >= 3
+            assert tables_to_drag(page) == []
+            page.click("nav.page-tabs >> text=Ranking")
+            assert tables_to_drag(page) == []
+            page.goto(f"{web}/results/{campaign.pk}/?measure=DCG@10")
+        if width == 360:  # the control: a table of every method is too wide for a phone
+            page.click("#all-methods summary")
+            assert tables_to_drag(page) == ["Runs by every method"]

@@ -119,7 +119,8 @@ class AnalysisRequest(Strict):
         if analysis.no_claim and choice:
             raise serializers.ValidationError({name: [analysis.no_claim] for name in choice})
         try:
-            asked_family(self.context["campaign"], sent["family"])
+            if sent["family"]:
+                asked_family(self.context["campaign"], sent["family"])
         except ValueError as fault:
             raise serializers.ValidationError({"family": [str(fault)]}) from fault
         if analysis.has_usual_measure and not sent["measure"]:
