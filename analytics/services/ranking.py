@@ -3,6 +3,7 @@
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,13 +13,14 @@ from analytics.estimation.claims import LIKE_THESE, THESE, Claim
 from analytics.estimation.comparison import holm
 from analytics.estimation.estimate import FEWEST_POSITIVE, Z95, Floats, quantile95
 from analytics.estimation.ranking import (
+    Bools,
     TauInterval,
     covariance_from_pairs,
     rank_intervals,
     rank_probabilities,
     tau_interval,
 )
-from analytics.estimation.simultaneous import PairTest, paired_p_values
+from analytics.estimation.simultaneous import PairTest, paired_p_values, pairs_apart_by_holm
 from analytics.estimation.wording import LEVEL
 from analytics.methods import REPORTED, method_of, ranked_methods
 from analytics.models import Computation, Estimate, before_cutting
@@ -58,8 +60,9 @@ class Ranking:
     """The runs, the best first; `refusal` says why there is no ranking, `left_out` why some runs are not in it.
 
     `tau`: between this ranking and the true one. Of `n_pairs` pairs `n_apart` are significant by Holm's test and
-    `n_apart_max_t` by the step-down max-t test. `n_unknown` pairs have no estimate; their runs' errors are taken as
-    independent. Fewer than 10 items with a gain above 0 carry `n_few` pairs.
+    `n_apart_max_t` by the test of the ranks: step-down max-t for these topics, Holm's for topics like these, where the
+    covariance of few topics' values tells too many pairs apart (benchmarks/claims.py). `n_unknown` pairs have no
+    estimate; their runs' errors are taken as independent. Fewer than 10 items with a gain above 0 carry `n_few` pairs.
     """
 
     measure: str
@@ -157,11 +160,14 @@ def _ranking(
     pairs = _pairs(computation, measure, method, claim, [e.run_id for e in rows], (half / Z95) ** 2)
     covariance = covariance_from_pairs(None, pairs.variance)
     chance = rank_probabilities(values, covariance, seed=SEED, draws=DRAWS)
-    test = PairTest(pairs.p_value, covariance, seed=SEED)
-    apart = test.pairs_apart(level=LEVEL)
+    if is_like:
+        pairs_apart = partial(pairs_apart_by_holm, pairs.p_value, level=LEVEL)
+    else:
+        pairs_apart = partial(PairTest(pairs.p_value, covariance, seed=SEED).pairs_apart, level=LEVEL)
+    apart = pairs_apart()
     best, worst = rank_intervals(values, apart)
     n = values.size
-    alone = [_rank_alone(values, test, run) for run in range(n)]
+    alone = [_rank_alone(values, pairs_apart([run]), run) for run in range(n)]
     return Ranking(
         measure=measure,
         method=method,
@@ -194,9 +200,9 @@ def _n_few(computation: Computation, measure: str, method: str, runs: list[int])
     return few.filter(n_positive__lt=FEWEST_POSITIVE, standard_error__gt=0).count()
 
 
-def _rank_alone(values: Floats, test: PairTest, run: int) -> tuple[int, int]:
+def _rank_alone(values: Floats, apart: Bools, run: int) -> tuple[int, int]:
     """Return the ranks that tests of the run's own pairs leave it."""
-    low, high = rank_intervals(values, test.pairs_apart([run], level=LEVEL))
+    low, high = rank_intervals(values, apart)
     return int(low[run]), int(high[run])
 
 

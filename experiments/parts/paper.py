@@ -25,8 +25,10 @@ VARIANCES = {
     "table7": (0.86, 0.46, 0.11, 0.09),
 }
 
-# ---- the paper's TREC rows: not checkable, the twenty systems it drew at random are not named -----------------
-TREC_REASON = "not checkable: which of the TREC-8 systems were drawn is not said"
+# ---- the paper's TREC rows: Tables 2 to 4 name three systems, the twenty of Tables 5 to 7 are not named --------
+TREC_SYSTEMS = ("mds08a3", "nttd8ale", "weaver2")
+TREC_REASON = "not checkable: which twenty of the TREC-8 systems were drawn is not said"
+TREC_ABSENT = "not computed: the runs of TREC-8 are not public; --trec8 FOLDER reads them"
 TREC = {
     "table2": {
         "mds08a3: true U": 6.96,
@@ -93,6 +95,10 @@ EXPECTED_PAIRS = {  # Table 5 before averaging, in the order of VARIANCES
     "SHIFT-5/REV-150": (2.1797, 1.1873, 0.3051, 0.2564),
     "REV-150/SHIFT-7": (1.6719, 0.9787, 0.2635, 0.2096),
 }
+# of the track's own runs and qrels, by system (experiments/parts/trec8.py)
+EXPECTED_TREC_U = dict(zip(TREC_SYSTEMS, (6.960, 9.007, 7.484), strict=True))
+EXPECTED_TREC_SD = dict(zip(TREC_SYSTEMS, (0.789, 0.866, 0.833), strict=True))
+EXPECTED_TREC_HALF_WIDTH = dict(zip(TREC_SYSTEMS, (1.547, 1.698, 1.634), strict=True))
 BUDGETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1.0)  # judgments per user, n/|X|
 EXPECTED_CURVES = {  # per figure: naive, Q*
     "figure1": ((0.593, 0.697, 0.762, 0.855, 0.916, 0.960), (0.753, 0.897, 0.943, 0.979, 0.994, 0.999)),

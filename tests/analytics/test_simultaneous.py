@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from analytics.estimation.comparison import holm
-from analytics.estimation.simultaneous import PairTest, paired_p_values
+from analytics.estimation.ranking import covariance_from_pairs
+from analytics.estimation.simultaneous import PairTest, paired_p_values, pairs_apart_by_holm
 
 
 def table(*rows):
@@ -126,3 +127,41 @@ def test_bad_input_is_refused(change, words):
 def test_a_level_outside_0_and_1_is_refused():
     with pytest.raises(ValueError, match="level"):
         PairTest(table([None, 0.1], [0.1, None]), np.eye(2), seed=1).pairs_apart(level=1.0)
+
+
+def test_holm_steps_down_over_the_pairs_asked_about():
+    """By hand: .01 * 3 and .02 * 2 are below .05; of the third run's own pairs .02 * 2 is, and .06 is not."""
+    p = table([None, 0.01, 0.02], [0.01, None, 0.06], [0.02, 0.06, None])
+    expected = [[False, True, True], [True, False, False], [True, False, False]]
+    assert pairs_apart_by_holm(p).tolist() == expected
+    alone = pairs_apart_by_holm(p, [2])
+    assert alone.tolist() == [[False, False, True], [False, False, False], [True, False, False]]
+    # .03 * 2 of two pairs is not enough, of one it is
+    less = table([None, 0.03, 0.5], [0.03, None, None], [0.5, None, None])
+    assert not pairs_apart_by_holm(less).any()
+    assert pairs_apart_by_holm(less, [1])[0, 1]
+    with pytest.raises(ValueError, match="level must be in"):
+        pairs_apart_by_holm(p, level=0.0)
+
+
+def test_over_few_topics_holm_keeps_the_level_and_the_covariance_of_the_topics_does_not():
+    """Runs that are equally good, on 12 topics: the covariance fits what fell out, so that max-t is too sure."""
+    n_runs, n_topics, campaigns = 15, 12, 300
+    first, second = np.triu_indices(n_runs, 1)
+    by_holm = by_max_t = 0
+    rng = np.random.default_rng(11)
+    for seed in range(campaigns):
+        values = rng.normal(size=(n_runs, n_topics))
+        z = values[first] - values[second]
+        error = z.std(axis=1, ddof=1) / np.sqrt(n_topics)
+        p = paired_p_values(n_runs, (first, second), 2 * stdtr(n_topics - 1, -np.abs(z.mean(axis=1) / error)))
+        half = stdtrit(n_topics - 1, 0.975) * error / ndtri(0.975)
+        variance = np.zeros((n_runs, n_runs))
+        variance[first, second] = variance[second, first] = half**2
+        by_holm += pairs_apart_by_holm(p).any()
+        by_max_t += (
+            PairTest(p, covariance_from_pairs(None, variance), seed=seed, draws=500).pairs_apart().any()
+        )
+    most = 0.05 + 2 * np.sqrt(0.05 * 0.95 / campaigns)
+    assert by_holm / campaigns <= most
+    assert by_max_t / campaigns > most

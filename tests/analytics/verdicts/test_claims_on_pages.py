@@ -168,6 +168,18 @@ def test_the_ranking_for_topics_like_these_is_never_surer(campaign, page):
     assert (like.claim.key, these.claim.key) == ("topics-like-these", "these-topics")
 
 
+def test_the_ranking_says_which_test_its_ranks_come_from(campaign, page):
+    like, these = (
+        page("ranking", campaign, measure="DCG@10", claim=claim)
+        for claim in ("topics-like-these", "these-topics")
+    )
+    assert like.context["ranking"].n_apart_max_t == like.context["ranking"].n_apart
+    assert "by Holm's test. Report" in text_of(like)
+    assert "max-t" not in text_of(like)
+    assert "by the step-down max-t test" in text_of(these)
+    assert "the errors of the runs are correlated. Report" in text_of(these)
+
+
 def test_a_manager_declares_a_family_and_a_researcher_does_not(campaign, page):
     address = reverse("console:family", args=[campaign.pk])
     mia, rhea = (Client(), Client())

@@ -144,7 +144,9 @@ class RankingAnswer(serializers.Serializer[Any]):
     )
     n_pairs = serializers.IntegerField()
     n_apart = serializers.IntegerField(help_text="Significant pairs, by Holm's p")
-    n_apart_max_t = serializers.IntegerField(help_text="Significant pairs, by the step-down max-t test")
+    n_apart_max_t = serializers.IntegerField(
+        help_text="Significant pairs by the test of the ranks: max-t for these topics, Holm for topics like these"
+    )
     n_unknown = serializers.IntegerField()
     n_few = serializers.IntegerField(help_text="Pairs that fewer than 10 documents with a gain above 0 carry")
     refusal = serializers.CharField(allow_blank=True)
