@@ -7,18 +7,19 @@ a single pooled run (or group of runs) brought in alone.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics.estimation.checks import finite
-from analytics.estimation.estimate import Floats, Ints
+from analytics.estimation.estimate import Estimates, Floats, Ints, Refusal
 from analytics.estimation.targets import TargetWeights
 from sampling.measures.sparse import SparseRuns
 
 NEGLIGIBLE = 0.1  # of a half-width: what moves an end by no more needs no mark
+WIDER_WORDS = "the interval is wider, for they may be worth"
 
 
 class Standing(IntEnum):
@@ -113,6 +114,46 @@ def outside_gain(
         why=why,
         run=np.concatenate([np.arange(w.size), np.where(w[first] > 0, first, second)]),
     )
+
+
+def hold_against(results: Estimates, outside: OutsideGain, advice: str = "") -> Estimates:
+    """Return the estimates, refused where documents outside may move them too far, and marked where they may.
+
+    The intervals themselves stay as they are: where both claims are known, each gets room of its own. `advice` ends a
+    refusal's words.
+    """
+    half = results.high - results.value
+    standing = outside.standings(half)
+    warnings, refusals = list(results.warnings), dict(results.refusals)
+    for place in np.flatnonzero(outside.most > 0).tolist():
+        if place in refusals:
+            continue
+        up_to = f"up to {outside.most[place]:.3g}"
+        if standing[place] == Standing.NOT_YET:
+            words = f"{outside.reason(place)}: they may be worth {up_to}, more than the half-width of {half[place]:.3g}"
+            refusals[place] = Refusal(". ".join(filter(None, [words, advice])))
+        elif standing[place] == Standing.WIDER:
+            wider = f"{outside.reason(place)}: {WIDER_WORDS} {up_to}"
+            warnings[place] = "; ".join(filter(None, [warnings[place], wider]))
+    return replace(results, warnings=warnings, refusals=refusals)
+
+
+def wider_in(warning: str) -> str:
+    """Return what a number's warning says of documents that could not be judged; empty of other words.
+
+    >>> wider_in("few items; late returns documents: the interval is wider, for they may be worth up to 0.1")
+    'late returns documents: the interval is wider, for they may be worth up to 0.1'
+    """
+    return next((part for part in warning.split("; ") if WIDER_WORDS in part), "")
+
+
+def reason_outside(run: str, measure: str) -> str:
+    """Return in words that a run returns what could not be judged.
+
+    >>> reason_outside("late", "P@10")
+    'late returns documents that could not be drawn, inside the cutoff of P@10'
+    """
+    return f"{run} returns documents that could not be drawn, inside the cutoff of {measure}"
 
 
 def unique_weights(weights: SparseRuns, ranks: SparseRuns, group: Sequence[str], depth: int) -> TargetWeights:

@@ -10,6 +10,7 @@ import numpy as np
 from analytics.estimation.claims import LIKE_THESE, THESE, Claim, Family, other_claim
 from analytics.estimation.comparison import compare, holm
 from analytics.estimation.estimate import Estimate, Refusal, in_columns
+from analytics.estimation.outside import OutsideGain, hold_against, reason_outside, wider_in
 from analytics.estimation.sign_flips import randomisation_p
 from analytics.estimation.topics import (
     between_topics,
@@ -34,10 +35,23 @@ from sampling.measures.scoring import ScaledMeasure
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """The corrected difference of two runs for these topics, and its values by topic; None where there are none."""
+    """The corrected difference of two runs for these topics, and its values by topic; None where there are none.
+
+    `outside` is what documents that could not be judged may be worth to it; the interval of `these` has no room for it.
+    """
 
     these: Estimate
     values: Floats | None
+    outside: OutsideGain | None = None
+
+    @property
+    def room(self) -> tuple[float, float]:
+        """Return how far both claims' intervals reach further down, and up."""
+        return (0.0, 0.0) if self.outside is None else (self.outside.down.item(), self.outside.up.item())
+
+    def nearest_zero(self, value: float) -> float:
+        """Return the difference nearest to 0 that the documents outside allow."""
+        return value if self.outside is None else self.outside.nearest_zero([value]).item()
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +94,7 @@ def pairs_of(runs: Sequence[NamedRun], family: Family) -> list[tuple[NamedRun, N
 
 
 def difference(
-    sampled: SampledRelease, about: Mapping[str, Any], measure: ScaledMeasure, a: PlacedRun, b: PlacedRun
+    sampled: SampledRelease, about: Mapping[str, Any], measure: ScaledMeasure, a: NamedRun, b: NamedRun
 ) -> Difference | Refusal:
     """Return the difference of two runs as the release's audits correct it, or why there is none."""
     kind = measure.measure.kind if measure.measure is not None else None
@@ -88,44 +102,50 @@ def difference(
         return Refusal(f"{measure.name} has no corrected difference")
     if sampled.not_audited is not None:
         return sampled.not_audited
-    outside = [not sampled.is_foreign and bool((run.outside <= _last(measure)).any()) for run in (a, b)]
-    if any(outside):
-        return Refusal("a run returns documents within the cutoff that could not be judged")
     return (_of_sum if isinstance(kind, Linear) else _of_ratio)(sampled, about, measure, a, b)
 
 
-def _last(measure: ScaledMeasure) -> int:
-    return measure.last_rank
-
-
 def _of_sum(
-    sampled: SampledRelease, about: Mapping[str, Any], measure: ScaledMeasure, a: PlacedRun, b: PlacedRun
+    sampled: SampledRelease, about: Mapping[str, Any], measure: ScaledMeasure, a: NamedRun, b: NamedRun
 ) -> Difference | Refusal:
     facts, parsed = sampled.facts, parse_linear(measure.name)
     table = rank_weights(parsed, parsed.last_rank) / len(facts.topics)
-    weights = np.zeros(facts.topic.size)
-    for run, sign in ((a, 1.0), (b, -1.0)):
+    never = (facts.first_probability == 0).all(axis=0)
+    weights, unknown, beyond = np.zeros(facts.topic.size), np.zeros(2), np.zeros(2)
+    for one, (run, sign) in enumerate(((a.placed, 1.0), (b.placed, -1.0))):
         near = run.rank <= parsed.last_rank
-        weights[run.place[near]] += sign * table[run.rank[near] - 1]
-    if weights[(facts.first_probability == 0).all(axis=0)].any():
-        return Refusal("the runs differ in documents that this design could never draw")
-    if not weights.any():
+        own = table[run.rank[near] - 1]
+        weights[run.place[near]] += sign * own
+        if not sampled.is_foreign:
+            unknown[one] = table[run.outside[run.outside <= parsed.last_rank] - 1].sum()
+        beyond[one] = unknown[one] + own[never[run.place[near]]].sum()
+    if not weights.any() and not unknown.any():
         same = "the two runs are the same inside the cutoff"
         return Difference(Estimate(0.0, 0.0, 0.0, 0.0, None, 0, (), (), same), None)
+    weights[never] = 0.0
     known = predictions(facts, about, measure)
     found, parts = audit_corrected(sampled, measure, weights, known.gain, known.gold)
-    return found if isinstance(found, Refusal) else Difference(found, parts * len(facts.topics))
+    outside = None
+    if beyond.any():
+        up, down = (beyond * measure.gains.max()).tolist()
+        why = reason_outside(a.name if up else b.name, measure.name)
+        outside = OutsideGain(np.array([down]), np.array([up]), (why,), np.zeros(1, dtype=np.int64))
+        [found] = hold_against(in_columns([found]), outside)
+    return found if isinstance(found, Refusal) else Difference(found, parts * len(facts.topics), outside)
 
 
 def _of_ratio(
-    sampled: SampledRelease, about: Mapping[str, Any], measure: ScaledMeasure, a: PlacedRun, b: PlacedRun
+    sampled: SampledRelease, about: Mapping[str, Any], measure: ScaledMeasure, a: NamedRun, b: NamedRun
 ) -> Difference | Refusal:
     facts, parsed = sampled.facts, parse_ratio(measure.name)
+    for run in (a, b):
+        if not sampled.is_foreign and (run.placed.outside <= measure.last_rank).any():
+            return Refusal(reason_outside(run.name, measure.name))
     if (facts.first_probability == 0).all(axis=0).any():
         return Refusal("some pooled documents could not be judged, and a ratio counts the whole pool")
     if not parsed.kind.has_prediction or not measure.gains.any():
         return Refusal(f"{measure.name} has no corrected difference")
-    ranks = np.stack([run.ranks(facts.topic.size) for run in (a, b)])
+    ranks = np.stack([run.placed.ranks(facts.topic.size) for run in (a, b)])
     known = predictions(facts, about, measure)
     answer = ratio_audited(sampled, measure, parsed, ranks, known)
     found, values = answer.results[2], answer.topic_values
@@ -146,7 +166,7 @@ def _pair(
     family: Family,
     claim: Claim,
 ) -> PairComparison:
-    found = difference(sampled, about, measure, a.placed, b.placed)
+    found = difference(sampled, about, measure, a, b)
     named: dict[str, Any] = {"run": a.name, "run_b": b.name, "measure": measure.name, "family": family.name}
     named["n_topics"] = len(sampled.facts.topics)
     if isinstance(found, Refusal):
@@ -157,7 +177,7 @@ def _pair(
             refusal=found.reason,
             **named,
         )
-    tests = {LIKE_THESE.key: like_test(found), THESE.key: these_test(found.these)}
+    tests = {LIKE_THESE.key: like_test(found), THESE.key: these_test(found)}
     most = None if measure.measure is None else largest_value(measure.measure, measure.gains)
     main, other = (_within(tests[one.key], most) for one in (claim, other_claim(claim)))
     value = found.these.value if most is None else min(max(found.these.value, -most), most)
@@ -167,29 +187,37 @@ def _pair(
         other=other,
         n_items=found.these.n,
         same=found.these.warning if found.these.n == 0 else "",
-        notes=(main.warning,) if main.warning else (),
+        notes=tuple(filter(None, (wider_in(found.these.warning), main.warning))),
         **named,
     )
 
 
-def these_test(these: Estimate) -> ClaimTest:
-    """Return the claim for these topics; a difference without an error is certain."""
-    tested = compare(these)
-    p = float(these.value == 0) if isinstance(tested, Refusal) else tested.p_value
-    t = None if isinstance(tested, Refusal) else tested.statistic
-    return ClaimTest(THESE, these.low, these.high, p, t=t, degrees_of_freedom=these.degrees_of_freedom)
+def these_test(found: Difference) -> ClaimTest:
+    """Return the claim for these topics; a difference without an error is certain.
+
+    Documents that could not be judged widen the interval, and p is the largest that they allow.
+    """
+    these, (down, up) = found.these, found.room
+    nearest = found.nearest_zero(these.value)
+    tested = compare(replace(these, value=nearest))
+    p = float(nearest == 0) if isinstance(tested, Refusal) else tested.p_value
+    t = None if isinstance(tested, Refusal) else these.value / these.standard_error
+    return ClaimTest(
+        THESE, these.low - down, these.high + up, p, t=t, degrees_of_freedom=these.degrees_of_freedom
+    )
 
 
 def like_test(found: Difference) -> ClaimTest:
     """Return the claim for topics like these: the wider of two intervals, the larger of two p."""
-    these, values = found.these, found.values
-    p_these = these_test(these).p
+    these, values, (down, up) = found.these, found.values, found.room
+    p_these = these_test(found).p
     if values is None:
         words = these.warning if these.n == 0 else "the values of topics are not known"
         return ClaimTest(LIKE_THESE, p=p_these if these.n == 0 else None, refusal=words)
     over = over_topics(values / values.size)
     if isinstance(over, Refusal):
         return ClaimTest(LIKE_THESE, refusal=over.reason)
+    tested = replace(over, value=found.nearest_zero(over.value))
     here = in_columns([these])
     wide = never_narrower(
         in_columns([over]), here.standard_error, here.low, here.high, here.degrees_of_freedom
@@ -199,9 +227,9 @@ def like_test(found: Difference) -> ClaimTest:
     size = effect_size(these.value, *spread)
     return ClaimTest(
         LIKE_THESE,
-        low=float(wide.low[0]),
-        high=float(wide.high[0]),
-        p=float(p_like_these(in_columns([over]), np.array([p_these]))[0]),
+        low=float(wide.low[0]) - down,
+        high=float(wide.high[0]) + up,
+        p=float(p_like_these(in_columns([tested]), np.array([p_these]))[0]),
         t=these.value / over.standard_error if is_of_topics else None,
         degrees_of_freedom=df if np.isfinite(df) else None,
         effect_size=None if isinstance(size, Refusal) else size,

@@ -12,6 +12,7 @@ from analytics.estimation.audited_topics import noun_of
 from analytics.estimation.claims import LIKE_THESE, THESE, Claim, Family, other_claim
 from analytics.estimation.comparison import holm
 from analytics.estimation.estimate import Floats, Refusal, few_positive_warning
+from analytics.estimation.outside import wider_in
 from analytics.estimation.sign_flips import randomisation_p, step_down_p
 from analytics.estimation.topics import between_topics, effect_size, skewness, t_warning
 from analytics.estimation.wording import LEVEL, ClaimTest, PairComparison
@@ -207,5 +208,6 @@ def _notes(estimate: Estimate, test: ClaimTest) -> tuple[str, ...]:
         few = few_positive_warning(estimate.n_positive)
     # How many more gold labels would do is told where they decide: of these topics, or where judging is the limit.
     is_about_gold = test.claim is THESE or test.t is None
-    told = estimate.warning if is_about_gold and not test.significant else assumption_in(estimate.warning)
-    return tuple(filter(None, (told, few if few not in told else "", test.warning)))
+    is_whole = is_about_gold and not test.significant
+    told = [estimate.warning] if is_whole else [read(estimate.warning) for read in (assumption_in, wider_in)]
+    return tuple(filter(None, (*told, few if few not in told[0] else "", test.warning)))

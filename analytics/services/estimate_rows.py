@@ -9,7 +9,7 @@ from scipy.special import ndtr, stdtr
 
 from analytics.estimation.estimate import FEWEST_POSITIVE, Estimates, Refusal, few_positive_warning
 from analytics.estimation.estimate import Estimate as Value
-from analytics.estimation.outside import OutsideGain, Standing
+from analytics.estimation.outside import OutsideGain, hold_against
 from analytics.estimation.sequences import always_valid_factor, t_of_same_tail
 from analytics.estimation.topics import never_narrower, p_like_these
 from analytics.frames import CampaignArrays, Floats, Ints
@@ -78,7 +78,7 @@ def columns(
     run = np.concatenate([np.arange(n_runs), first])
     run_b = np.concatenate([np.full(n_runs, -1), second])
     if outside is not None:
-        results = _with_outside(results, outside)
+        results = hold_against(results, outside, f"{ASK}which judgments are missing")
     found = _with_settled(results, settled)
     refused = _mask(len(found), found.refusals)
     numbers = _numbers(found)
@@ -146,26 +146,6 @@ def _limits_when_watched(numbers: Mapping[str, Floats], factor: Floats) -> dict[
     half = np.where(np.isfinite(factor), factor, 0.0) * numbers["standard_error"]
     ends = {"always_low": numbers["value"] - half, "always_high": numbers["value"] + half}
     return {name: np.where(usable, end, np.nan) for name, end in ends.items()}
-
-
-def _with_outside(results: Estimates, outside: OutsideGain) -> Estimates:
-    """Return the estimates, refused where documents outside may move them too far, and marked where they may."""
-    half = results.high - results.value
-    standing = outside.standings(half)
-    warnings, refusals = list(results.warnings), dict(results.refusals)
-    for place in np.flatnonzero(outside.most > 0).tolist():
-        if place in refusals:
-            continue
-        up_to = f"up to {outside.most[place]:.3g}"
-        if standing[place] == Standing.NOT_YET:
-            refusals[place] = Refusal(
-                f"{outside.reason(place)}: they may be worth {up_to}, more than the half-width of "
-                f"{half[place]:.3g}. {ASK}which judgments are missing"
-            )
-        elif standing[place] == Standing.WIDER:
-            wider = f"{outside.reason(place)}: the interval is wider, for they may be worth {up_to}"
-            warnings[place] = "; ".join(filter(None, [warnings[place], wider]))
-    return replace(results, warnings=warnings, refusals=refusals)
 
 
 def _with_outside_ends(numbers: Mapping[str, Floats], outside: OutsideGain) -> dict[str, Floats]:

@@ -15,7 +15,7 @@ from analytics.estimation.evidence import (
     Settled,
     Targets,
 )
-from analytics.estimation.outside import OutsideGain, outside_gain
+from analytics.estimation.outside import OutsideGain, outside_gain, reason_outside
 from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays, Floats
 from analytics.services.basis import Basis
@@ -76,10 +76,7 @@ def _outside(
     if not beyond.any():
         return None
     how = " (the imported file has no judgment of them)" if arrays.is_complete else ""
-    why = [
-        f"{run.run_id} returns documents that could not be drawn, inside the cutoff of {measure.name}{how}"
-        for run in arrays.runs
-    ]
+    why = [f"{reason_outside(run.run_id, measure.name)}{how}" for run in arrays.runs]
     found = outside_gain(beyond, float(gains.max()), pairs, why)
     return replace(found, down=np.where(is_zero, 0.0, found.down), up=np.where(is_zero, 0.0, found.up))
 
@@ -184,8 +181,5 @@ def _settled_answers(
             words = "as far as the imported sample says"
         elif arrays.is_complete:
             words = "(the imported file has no judgment of them)"
-        settled[target] = Refusal(
-            f"{arrays.runs[run].run_id} returns documents that could not be drawn, inside the cutoff of {measure} "
-            f"{words}"
-        )
+        settled[target] = Refusal(f"{reason_outside(arrays.runs[run].run_id, measure)} {words}")
     return settled

@@ -4,11 +4,16 @@ import json
 
 import numpy as np
 import pytest
+from django.core.management import call_command
 from small_campaign import DOCUMENTS, TOPICS, doc_id, returned
 from small_release import judged_campaign, release_of, unpacked
 
+from analytics.estimation.claims import CLAIMS
+from analytics.estimation.wording import sentence
 from analytics.models import Estimate
 from analytics.releases.verify import verify
+from analytics.services.comparisons import Comparisons
+from analytics.services.families import question_family
 from analytics.services.ranking import ranking_of
 from analytics.services.recomputation import recompute
 from analytics.services.reuse import ReuseQuestion, answer
@@ -137,6 +142,61 @@ def test_verify_finds_the_wider_intervals_again_and_a_changed_one(campaign, tmp_
     found = [words for words in verify(folder).different if "outside_high" in words]
     assert len(found) == 1
     assert np.isfinite(wider[0]["high"])
+
+
+@pytest.mark.parametrize("claim", CLAIMS)
+def test_evaluate_against_a_run_says_of_late_runs_what_the_page_says(claim, campaign, tmp_path, capsys):
+    """Every pair of a late run: both claims' intervals, p, t and the refusals, from the release's files alone."""
+    add_run(
+        campaign.collection,
+        tmp_path,
+        "far",
+        lambda topic: [DOCUMENTS, *range(4, 13)] if topic == 0 else inside(topic),
+    )
+    computation = recompute(campaign=campaign)
+    folder = unpacked(release_of(campaign), tmp_path)
+    question = question_family(campaign)
+    states = set()
+    for measure in ("P@10", "DCG@10"):
+        page = Comparisons(computation, measure, question, claim)
+        for a, b in (
+            ("late", "run0"),
+            ("run1", "late"),
+            ("late", "shorter"),
+            ("late", "far"),
+            ("far", "run2"),
+        ):
+            call_command(
+                "evaluate", str(folder), a, measure, "--against", b, "--claim", claim.key, "--output", "json"
+            )
+            [said] = json.loads(capsys.readouterr().out)["comparisons"]
+            pair = Estimate.objects.filter(computation=computation, measure=measure, method="corrected")
+            shown = page.of(
+                pair.select_related("run", "run_b").get(run__run_id__in=(a, b), run_b__run_id__in=(a, b))
+            )
+            is_same_way = (shown.run, shown.run_b) == (a, b)
+            if shown.value is None:
+                assert said["value"] is None
+                first_words = said["verdict"].removeprefix("No corrected number: ").removesuffix(".")
+                assert shown.refusal.startswith(first_words)
+                states.add("refused")
+                continue
+            sign = 1 if is_same_way else -1
+            assert said["value"] == pytest.approx(sign * shown.value, rel=1e-9)
+            for told, test in ((said, shown.test), (said["other"], shown.other)):
+                ends = (test.low, test.high) if is_same_way else (-test.high, -test.low)
+                assert told["claim"] == test.claim.key
+                assert (told["low"], told["high"]) == pytest.approx(ends, rel=1e-9)
+                assert told["p"] == pytest.approx(test.p, rel=1e-9)
+                assert told["degrees_of_freedom"] == pytest.approx(test.degrees_of_freedom, rel=1e-9)
+                if test.t is not None:
+                    assert told["t"] == pytest.approx(sign * test.t, rel=1e-9)
+                assert told["significant"] == test.significant
+            assert ("the interval is wider" in said["verdict"]) == (
+                "the interval is wider" in sentence(shown)
+            )
+            states.add("wider" if "the interval is wider" in said["verdict"] else "as it is")
+    assert states >= {"refused", "wider"}
 
 
 # -- what the page says ---------------------------------------------------------------------------------------
