@@ -56,7 +56,10 @@ RELEASED: dict[str, tuple[Callable[[], list[str]], str]] = {
     "files of a release": (release_file_names, FILES),
     "kinds of flags": (
         flag_keys,
-        "speed fast-topics giving-up serial all-alike drift rate no-relation false-alarms misses accuracy change",
+        (
+            "speed fast-topics giving-up serial all-alike drift rate no-relation false-alarms misses accuracy "
+            "less-accurate change"
+        ),
     ),
     "exports": (export_keys, "qrels qrels_jg prels crowd"),
     "policies of judging again": (rejudging_policy_keys, "influence lowest-probability random"),

@@ -1,4 +1,4 @@
-"""What a flag may say of an assessor, in words: the tests of the log, and two rules on known answers alone."""
+"""What a flag may say of an assessor, in words: the tests of the log, and three rules on known answers alone."""
 
 from dataclasses import dataclass
 
@@ -145,12 +145,21 @@ MISSES = FlagKind(
     is_share=True,
     picture="auc",
 )
-# On known answers alone, with the exact grade: these two need no other assessor to compare with.
+# On known answers alone, with the exact grade; only the second needs other assessors to compare with.
 ACCURACY = FlagKind(
     "accuracy",
     "Accuracy below one half",
     "Is more often wrong than right on known answers.",
     "of the known answers exactly right",
+    is_share=True,
+)
+LESS_ACCURATE = FlagKind(
+    "less-accurate",
+    "Less accurate than the others",
+    "Gives the exact grade of known answers less often than the other assessors do at the same grades.",
+    "of the known answers exactly right",
+    "Somebody who guesses can be right half of the time where most documents are not relevant. Read some of these "
+    "documents; if the grades are guesses, pause the assessor and have the judgments made again.",
     is_share=True,
 )
 CHANGE = FlagKind(
@@ -173,6 +182,7 @@ FLAG_KINDS = (
     FALSE_ALARMS,
     MISSES,
     ACCURACY,
+    LESS_ACCURATE,
     CHANGE,
 )
 

@@ -23,7 +23,8 @@ from analytics.estimation.estimate import Refusal
 from analytics.frames import CampaignArrays, Ints
 from analytics.models import Computation, ConfusionEstimate, Flag
 from analytics.papers.assumption import AuditedLabels, assumption_result, assumption_sentences
-from analytics.screening.kinds import ACCURACY, CHANGE
+from analytics.screening.kinds import ACCURACY, CHANGE, LESS_ACCURATE
+from analytics.screening.known import less_accurate
 from analytics.services.label_classes import joined_grades
 from judging.models import Campaign
 from sampling.selections import NOT_BY_DOCUMENT
@@ -299,8 +300,9 @@ def _accuracy(share: Confusion) -> dict[str, float]:
 
 
 def _flag(computation: Computation, rows: list[ConfusionEstimate]) -> None:
-    """Store the evidence against assessors: mostly wrong, or not erring alike all the time."""
-    Flag.objects.bulk_create([*_wrong_flags(computation, rows), *_change_flags(computation, rows)])
+    """Store the evidence against assessors: mostly wrong, worse than the others, or not erring alike all the time."""
+    flags = (_wrong_flags, _less_accurate_flags, _change_flags)
+    Flag.objects.bulk_create([flag for kind in flags for flag in kind(computation, rows)])
 
 
 def _wrong_flags(computation: Computation, rows: list[ConfusionEstimate]) -> Iterator[Flag]:
@@ -320,6 +322,28 @@ def _wrong_flags(computation: Computation, rows: list[ConfusionEstimate]) -> Ite
                 effect=row.accuracy,
                 evidence=evidence,
             )
+
+
+def _less_accurate_flags(computation: Computation, rows: list[ConfusionEstimate]) -> Iterator[Flag]:
+    """Yield a flag for who is right less often than others of their tier, adjusted by Holm for all of the tier."""
+    of_tiers: dict[str, list[ConfusionEstimate]] = {}
+    for row in rows:
+        if row.accuracy is not None and row.assessor is not None:
+            of_tiers.setdefault(row.assessor.tier, []).append(row)
+    for tier in of_tiers.values():
+        p_values = less_accurate([row.counts for row in tier])
+        tested = np.flatnonzero(~np.isnan(p_values))
+        for place, p in zip(tested.tolist(), holm(p_values[tested]).tolist(), strict=True):
+            accuracy = tier[place].accuracy
+            if p < SURE and accuracy is not None:
+                yield Flag(
+                    assessor=tier[place].assessor,
+                    computation=computation,
+                    kind=LESS_ACCURATE.key,
+                    p_adjusted=min(1.0, p),
+                    effect=accuracy,
+                    evidence=LESS_ACCURATE.sentence(accuracy, p),
+                )
 
 
 def _chances_of_half(rows: list[ConfusionEstimate]) -> np.ndarray:

@@ -12,7 +12,7 @@ from django.db.models.functions import Cast
 
 from analytics.frames import ScreeningEvidence, screening_evidence
 from analytics.models import AssessorScreening, Computation, Flag, Screening
-from analytics.screening.kinds import ACCURACY, CHANGE, FLAG_KINDS, flag_kind
+from analytics.screening.kinds import ACCURACY, CHANGE, FLAG_KINDS, LESS_ACCURATE, flag_kind
 from analytics.screening.profiles import Overview, Profiles, Quartiles, overview, profiles
 from analytics.screening.screens import Screening as Result
 from analytics.screening.screens import screen
@@ -23,7 +23,7 @@ from touchstone.models import Event, Job
 
 KIND = "screening"
 # What a computation flags by itself, from known answers alone.
-OF_COMPUTATION = (ACCURACY.key, CHANGE.key)
+OF_COMPUTATION = (ACCURACY.key, LESS_ACCURATE.key, CHANGE.key)
 Progress = Callable[[int, int, str], None]
 
 

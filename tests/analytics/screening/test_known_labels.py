@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.stats import beta, binom, hypergeom, norm
 
-from analytics.screening.known import auc, auc_variance, false_alarms, misses, session_aucs
+from analytics.estimation.comparison import holm
+from analytics.screening.known import auc, auc_variance, false_alarms, less_accurate, misses, session_aucs
 from analytics.screening.log import ScreeningLog
 from analytics.screening.screens import benjamini_hochberg
+from touchstone.demo.simulated import simulated_grades
 
 
 def test_auc_and_its_variance():
@@ -67,3 +69,63 @@ def test_where_the_peers_spread_an_error_rate_must_stand_out_from_their_spread_t
     assert found.p[11] > 0.02
     alone = ScreeningLog.of(who, np.zeros(1200, int), np.arange(1200), label * (who == 11), truth=truth)
     assert false_alarms(alone).p[11] < 1e-12
+
+
+# -- less accurate than the others ----------------------------------------------------------------------------
+
+
+def test_the_p_is_that_of_mantel_and_haenszel_with_the_true_grades_as_strata():
+    rng = np.random.default_rng(6)
+    counts = rng.integers(0, 12, size=(6, 3, 3)).astype(float)
+    for one, p in enumerate(less_accurate(counts)):
+        k = mean = variance = 0.0
+        for grade in range(3):
+            n_right, n_all = int(counts[:, grade, grade].sum()), int(counts[:, grade].sum())
+            law = hypergeom(n_all, n_right, int(counts[one, grade].sum()))
+            k, mean, variance = k + counts[one, grade, grade], mean + law.mean(), variance + law.var()
+        assert p == pytest.approx(norm.cdf((k - mean + 0.5) / np.sqrt(variance)), rel=1e-12)
+
+
+def right_of_110(n_right):
+    """Return the table of 110 known answers of two grades, so many of them right."""
+    return np.array([[n_right - 20.0, 75 - n_right], [35, 20]])
+
+
+def test_a_guesser_whose_interval_reaches_above_one_half_is_less_accurate_than_seven_others():
+    counts = np.stack([right_of_110(k) for k in (66, 70, 64, 68, 62, 67, 65, 47)])
+    k = counts[7].trace()
+    ends = beta.ppf([0.025, 0.975], k + 0.5, 110 - k + 0.5)
+    assert ends == pytest.approx([0.337, 0.519], abs=2e-3)  # so the rule of one half says nothing
+    p = holm(less_accurate(counts))
+    assert p[7] < 0.05
+    assert p[:7].min() > 0.5
+
+
+def test_with_too_few_answers_or_others_nobody_is_tested():
+    counts = np.stack([right_of_110(k) for k in (66, 70, 64, 68, 47)])
+    assert not np.isnan(less_accurate(counts)).any()
+    assert np.isnan(less_accurate(counts[1:])).all()
+    counts[0] /= 6  # 18.3 answers
+    assert np.isnan(less_accurate(counts)).all()
+    with pytest.raises(ValueError, match="got an array of shape"):
+        less_accurate(np.ones((2, 3)))
+
+
+def simulated_counts(skills, n, rng):
+    """Return the tables of assessors with these skills, on documents that are alike popular ten in a row."""
+    tables = np.zeros((len(skills), 4, 4))
+    for table, skill in zip(tables, skills, strict=True):
+        true = rng.choice(4, size=n, p=[0.55, 0.2, 0.15, 0.1])
+        shares = np.repeat(rng.random(n // 10 + 1), 10)[:n]
+        np.add.at(table, (true, simulated_grades(rng, true, shares, skill)), 1)
+    return tables
+
+
+def test_among_equals_few_are_flagged_and_who_guesses_nearly_always():
+    rng, n = np.random.default_rng(8), 500
+    equals = sum((holm(less_accurate(simulated_counts([0.95] * 10, 65, rng))) < 0.05).any() for _ in range(n))
+    assert equals / n <= 0.06 + 2 * np.sqrt(0.06 * 0.94 / n)
+    skills = [1, 0.95, 0.95, 0.9, 0.85, 0.6, 0.5, 0.1]  # the demo's
+    flags = np.array([holm(less_accurate(simulated_counts(skills, 110, rng))) < 0.05 for _ in range(n)])
+    assert flags[:, 7].mean() > 0.9
+    assert flags[:, :5].any(axis=1).mean() < 0.02
