@@ -12,6 +12,7 @@ help: ## list what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 demo: .venv/runtime ## start everything with a real collection; prints the address and one login per role
+	@echo "Starting Touchstone (first time: about a minute) ..."
 	@$(BIN)/python manage.py demo $(if $(COLLECTION),--collection "$(COLLECTION)")
 
 run: .venv/runtime ## start everything on what is already in var/

@@ -340,7 +340,8 @@ def supervise(
 ) -> None:
     """Start the programs and keep them and the servers alive until SIGINT or SIGTERM; then stop the programs.
 
-    `started` is called once, when every program has said through `ready` that it answers.
+    Each is started when the one before it answers: pages are there sooner than if all began at once. `started` is
+    called once, when every program has said through `ready` that it answers.
     """
     watched = [*servers.programs, *programs]
     restart_at: dict[str, float] = {}
@@ -348,8 +349,7 @@ def supervise(
     try:
         for program in programs:
             program.start(root / "log")
-        announce(root, servers, watched)
-        for program in programs:
+            announce(root, servers, watched)
             program.ready()
         started()
         while True:

@@ -50,6 +50,10 @@ def test_the_fixture_of_the_main_pair_to_its_digits():
     assert DIFFERENCE / found.standard_error[0] == pytest.approx(2.324503, abs=2e-6)
     assert [found.low[0], found.high[0]] == pytest.approx([0.109344, 1.535043], abs=2e-6)
     assert p_like_these(over, np.array([1e-20]))[0] == pytest.approx(0.024777, abs=1e-6)
+    # as the fourteenth smallest p of 28 it is multiplied by 15, if those before it stay below
+    others = [1e-6] * 13 + [0.5] * 14
+    p = p_like_these(over, np.array([1e-20]))[0]
+    assert holm([*others, p])[-1] == pytest.approx(0.371655, abs=2e-6)
     assert effect_size(DIFFERENCE, SPREAD**2, TOPICS, JUDGING) == pytest.approx(0.349883, abs=1e-6)
     assert between_topics(SPREAD**2, TOPICS, JUDGING) == pytest.approx(SPREAD**2 / 45 - JUDGING, rel=1e-12)
     # the control: adding V_F counts the judges twice

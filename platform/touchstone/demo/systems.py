@@ -112,8 +112,8 @@ def _runs(
 def _late_systems(documents: Sequence[Mapping[str, str]]) -> Systems:
     both = [terms(document["title"]) + terms(document["text"]) for document in documents]
     return {
-        "late-bm25": (_bm25(both, "lucene", k1=0.9, b=0.4), ("title",)),
-        "late-tf-idf": (_tf_idf(both), ("title", "description")),
+        "late-bm25": (_bm25(both, "lucene", k1=0.3, b=0.4), ("title",)),
+        "late-bm25-description": (_bm25(both, "lucene", k1=0.9, b=0.9), ("description",)),
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from touchstone.management.commands.stack import MANAGE, run_stack
+from touchstone.management.commands.stack import MANAGE, line_writer, run_stack
 from touchstone.processes import Program
 from touchstone.views import DEMO_LOGINS
 
@@ -30,7 +30,9 @@ class Command(BaseCommand):
 
         preparation = ["--demo", *(["--collection", str(Path(collection).resolve())] if collection else [])]
         gold = Program("gold", [sys.executable, MANAGE, "load_demo", "--judge-audits"])
-        run_stack(port, self.stdout.write, preparation, self._welcome, {"TOUCHSTONE_DEMO": "1"}, [gold])
+        run_stack(
+            port, line_writer(self.stdout), preparation, self._welcome, {"TOUCHSTONE_DEMO": "1"}, [gold]
+        )
 
     def _welcome(self, address: str) -> None:
         logins = json.loads((settings.VAR / DEMO_LOGINS).read_text())

@@ -6,7 +6,6 @@ import secrets
 import tempfile
 import time
 from argparse import ArgumentParser
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +23,9 @@ from judging.services.campaigns import DEFAULT_GRADES, add_assessor, create_camp
 from judging.services.errors import ImportRefused
 from judging.services.files import import_documents, import_runs, import_topics
 from judging.services.judgment_files import import_judgments
+from judging.topics import read_topics
 from judging.trec import read_qrels
-from judging.trec_tables import write_qrels, write_run
+from judging.trec_tables import write_qrels
 from sampling.models import AuditSchedule, AuditTier
 from sampling.questions import Design
 from sampling.services.audit_schedules import save_schedule
@@ -35,6 +35,7 @@ from touchstone.demo import docstrings, systems
 from touchstone.demo.filling import fill
 from touchstone.demo.folder import Folder, read_folder, read_grades
 from touchstone.demo.mixes import parse_mix
+from touchstone.demo.runs import RunFiles, run_files, stored_records, write_run_file
 from touchstone.demo.simulated_campaign import DEPTH, known_grades, pooled_pairs
 from touchstone.demo.simulation import Simulation, judge_audits_for_ever
 from touchstone.models import User
@@ -56,7 +57,6 @@ GUIDELINES = """Read the topic, then the document. Grade what the document itsel
 
 When two grades seem right, take the lower one.
 """
-RUN_COLUMNS = {"topic_id": pl.String, "doc_id": pl.String, "rank": pl.Int64, "score": pl.Float64}
 OWN, SIMULATED = "Judge it yourself", "Judged by simulated assessors"
 ERRING = "Judged by assessors who err"
 OWN_TOPICS = (
@@ -69,7 +69,8 @@ SIMULATED_FIELDS = {
     "is_simulated": True,
 }
 SEED = 20261121
-AUDITED_EACH_TIME, AUDITS_AT_START, AUDITS_IN_ALL = 75, 4, 8
+# About 150 of 1,195 items in all: what a real audit can pay for, so that the pair's interval is no narrower than there.
+AUDITED_EACH_TIME, AUDITS_AT_START, AUDITS_IN_ALL = 15, 6, 10
 AUDITED_BY_SILVER = 240
 # Ten who err as people do, and one each of five kinds that a manager should find.
 ERRING_MIX = "honest=10,pattern:0=1,pattern:01=1,sticky:.5=1,disgruntled=1,optimist=1"
@@ -94,7 +95,7 @@ class Command(BaseCommand):
             raise CommandError("the demo's accounts are not for a real database: use `manage.py demo`")
         self.started = time.monotonic()
         with connection.cursor() as cursor:
-            # Systems search and documents are read within a transaction: on a busy machine that takes long.
+            # Somebody's folder is read and searched within a transaction: on a busy machine that takes long.
             cursor.execute("SET idle_in_transaction_session_timeout = 0")
         if judge_audits:
             self._load_erring_campaign()
@@ -104,8 +105,7 @@ class Command(BaseCommand):
         people = self._people()
         # Each step is one transaction or can be repeated: a load that was cut off goes on where it stopped.
         try:
-            with transaction.atomic():
-                made = Collection.objects.filter(name=name).first() or self._collection(collection, name)
+            made = Collection.objects.filter(name=name).first() or self._collection(collection, name)
         except (ImportRefused, ValueError) as error:
             raise CommandError(str(error)) from error
         pair = self._best_pair(made)
@@ -146,6 +146,22 @@ class Command(BaseCommand):
 
     def _standard_library(self, name: str) -> Collection:
         """The docstrings of this Python, with our topics and their author's grades."""
+        with tempfile.TemporaryDirectory() as folder:
+            # Read and searched before the transaction: on a busy machine both take long, and nothing waits for them.
+            self._say("reading the documentation of Python's standard library")
+            documents = list(docstrings.stdlib_documents())
+            corpus = Path(folder) / "corpus.jsonl"
+            with corpus.open("w") as target:
+                for document in documents:
+                    record = {"_id": document["doc_id"], "title": document["title"], "text": document["text"]}
+                    target.write(json.dumps(record) + "\n")
+            topics = [vars(topic) for topic in read_topics(DATA / "topics.xml", "topics.xml")]
+            self._say(f"searching {len(documents)} documents for {len(topics)} topics")
+            runs = run_files(documents, topics, Path(folder), systems.rankings)
+            with transaction.atomic():
+                return self._import_standard_library(name, corpus, runs)
+
+    def _import_standard_library(self, name: str, corpus: Path, runs: RunFiles) -> Collection:
         made = Collection.objects.create(
             name=name,
             description="What the documentation strings of Python's standard library say, for 45 needs.",
@@ -153,24 +169,21 @@ class Command(BaseCommand):
             licence="Documents: Python Software Foundation License; topics and grades: Apache-2.0",
             may_publish_documents=True,
         )
-        with tempfile.TemporaryDirectory() as folder:
-            corpus = Path(folder) / "corpus.jsonl"
-            with corpus.open("w") as target:
-                for document in docstrings.stdlib_documents():
-                    record = {"_id": document["doc_id"], "title": document["title"], "text": document["text"]}
-                    target.write(json.dumps(record) + "\n")
-            n_documents = import_documents(collection=made, source=corpus, name="corpus.jsonl")
-            n_topics = import_topics(collection=made, source=DATA / "topics.xml", name="topics.xml")
-            self._say(f"{n_documents} documents and {n_topics} topics imported")
-            self._compute_runs(made, Path(folder))
-            known = known_grades(read_qrels(DATA / "grades.qrels", "grades.qrels"), made)
-            # The author's statement: what is not listed is not relevant. That makes the gold complete in the pool.
-            known |= {key: 0 for key in pooled_pairs(made, DEPTH) if key not in known}
-            self._import_gold(made, known, Path(folder), "the topics' author")
+        n_documents = import_documents(collection=made, source=corpus, name="corpus.jsonl")
+        n_topics = import_topics(collection=made, source=DATA / "topics.xml", name="topics.xml")
+        self._say(f"{n_documents} documents and {n_topics} topics imported")
+        self._import_runs(made, runs)
+        known = known_grades(read_qrels(DATA / "grades.qrels", "grades.qrels"), made)
+        # The author's statement: what is not listed is not relevant. That makes the gold complete in the pool.
+        known |= {key: 0 for key in pooled_pairs(made, DEPTH) if key not in known}
+        self._import_gold(made, known, corpus.parent, "the topics' author")
         return made
 
     def _folder(self, root: Path, name: str) -> Collection:
-        files: Folder = read_folder(root)
+        with transaction.atomic():
+            return self._import_folder(read_folder(root), name)
+
+    def _import_folder(self, files: Folder, name: str) -> Collection:
         made = Collection.objects.create(name=name, description=f"Loaded from a folder named {name}.")
         n_documents = import_documents(collection=made, source=files.documents, name=files.documents.name)
         n_topics = import_topics(
@@ -181,25 +194,17 @@ class Command(BaseCommand):
             import_runs(collection=made, files=[(path, path.name) for path in files.runs])
         with tempfile.TemporaryDirectory() as folder:
             if not files.runs:
-                self._compute_runs(made, Path(folder))
+                found = run_files(*stored_records(made), Path(folder), systems.rankings)
+                self._import_runs(made, found)
             known = known_grades(read_grades(files), made)
             if files.qrels is not None and known:
                 self._import_gold(made, known, Path(folder), files.qrels.name)
         return made
 
-    def _compute_runs(
-        self, made: Collection, folder: Path, retrieve: Callable[..., dict[str, Any]] = systems.rankings
-    ) -> None:
-        documents: list[Any] = list(made.documents.order_by("doc_id").values("doc_id", "title", "text"))
-        topics: list[Any] = list(made.topics.order_by("topic_id").values("topic_id", "title", "description"))
-        sources = []
-        for tag, rows in retrieve(documents, topics).items():
-            path = folder / f"{tag}.run"
-            _write_run(pl.DataFrame(rows, schema=RUN_COLUMNS, orient="row"), tag, path)
-            sources.append((path, path.name))
-        import_runs(collection=made, files=sources)
+    def _import_runs(self, made: Collection, files: RunFiles) -> None:
+        import_runs(collection=made, files=files)
         made.runs.update(may_publish=True)  # the demo's own systems made them
-        self._say(f"{len(sources)} retrieval systems have searched for {len(topics)} topics")
+        self._say(f"the rankings of {len(files)} retrieval systems imported")
 
     def _import_gold(
         self, made: Collection, grades: dict[ItemKey, int], folder: Path, source_name: str
@@ -246,7 +251,7 @@ class Command(BaseCommand):
                     pl.col("topic_id").is_in(list(wanted))
                 )
                 path = Path(folder) / f"{run.run_id}.run"
-                _write_run(rows, run.run_id, path)
+                write_run_file(rows, run.run_id, path)
                 files.append((path, path.name))
             import_runs(collection=small, files=files)
             allowed = made.runs.filter(may_publish=True).values_list("run_id", flat=True)
@@ -364,8 +369,10 @@ class Command(BaseCommand):
         of = Campaign.objects.filter(name__startswith=f"{SIMULATED}: ").select_related("collection").first()
         if of is None or of.collection.runs.filter(run_id__startswith="late-").exists():
             return
-        with tempfile.TemporaryDirectory() as folder, transaction.atomic():
-            self._compute_runs(of.collection, Path(folder), systems.late_rankings)
+        with tempfile.TemporaryDirectory() as folder:
+            files = run_files(*stored_records(of.collection), Path(folder), systems.late_rankings)
+            with transaction.atomic():
+                self._import_runs(of.collection, files)
         queue_recomputation(campaign=of)
 
     def erring_campaign(self, name: str, seed: int) -> Campaign:
@@ -388,8 +395,3 @@ class Command(BaseCommand):
         )
         Simulation(campaign).judge_audit(self._say)
         return campaign
-
-
-def _write_run(ranking: pl.DataFrame, run_tag: str, path: Path) -> None:
-    with path.open("wb") as stream:
-        write_run(ranking.with_columns(run_tag=pl.lit(run_tag)), stream)

@@ -18,6 +18,8 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, demo: bool, collection: str | None, **options: Any) -> None:
+        self.stdout.write("Preparing the database ...")
+        self.stdout.flush()
         call_command("migrate", verbosity=0, interactive=False)
         call_command("collectstatic", verbosity=0, interactive=False)
         if demo:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError
+from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 
 from touchstone import embedded
 from touchstone.processes import Program, StackError
@@ -82,8 +82,10 @@ def run_stack(
     root = settings.VAR
     embedded.stoppable()
     try:
+        say("Starting PostgreSQL and Redis ...")
         with embedded.stack(root) as servers:
             _prepare(preparation)
+            say("Starting the web pages, the worker and the scheduler ...")
             port = port if embedded.is_free(port) else embedded.free_port()
             web = Web("web", [], environment_of_web or {}, port=port)
             embedded.supervise(root, servers, [web, *_background(), *more], say, lambda: welcome(web.address))
@@ -91,6 +93,16 @@ def run_stack(
         say(f"Stopped. Your data stay in {root}.")
     except StackError as error:
         raise CommandError(str(error)) from error
+
+
+def line_writer(stream: OutputWrapper) -> Callable[[str], None]:
+    """Return what writes a line at once, into a file too: whoever waits sees what is being done."""
+
+    def write(line: str) -> None:
+        stream.write(line)
+        stream.flush()
+
+    return write
 
 
 def _prepare(arguments: Sequence[str]) -> None:
@@ -124,4 +136,4 @@ class Command(BaseCommand):
             self.stdout.write(f"Touchstone runs at {address}   (Ctrl-C stops everything)")
             self.stdout.flush()
 
-        run_stack(port, self.stdout.write, [], welcome)
+        run_stack(port, line_writer(self.stdout), [], welcome)
