@@ -39,6 +39,8 @@ django.setup()
 # A test process of xdist inherits this one's environment: named there, the settings would be read before this file.
 del os.environ["DJANGO_SETTINGS_MODULE"]
 
+import quick_flush  # noqa: E402
+
 from touchstone.celery import app  # noqa: E402
 from touchstone.settings import database_from_url  # noqa: E402
 
@@ -73,6 +75,9 @@ def servers() -> Iterator["Servers"]:
     from touchstone import embedded
 
     running = embedded.Servers(_FOLDER / "servers")
+    # What a power cut would lose is not tested on this pair, and a killed process loses nothing of what it has handed
+    # to the system: no waiting for the disk. Tests of faults start servers of their own, with the product's settings.
+    running.postgres.command += ["--fsync=off", "--full_page_writes=off"]
     running.start()
     try:
         yield running
@@ -88,6 +93,7 @@ def django_db_modify_db_settings(servers: "Servers") -> None:
 
     settings.DATABASES["default"].update(database_from_url(servers.database_url))
     connections["default"].settings_dict.update(database_from_url(servers.database_url))
+    quick_flush.install()
     settings.REDIS_URL = servers.redis_url
     app.conf.update(broker_url=servers.redis_url)
 
