@@ -79,6 +79,8 @@ def moments(is_refitted):
             if again == 0:
                 continue
             for taken, third in poisson_samples(CHANCE[places]):
+                if third == 0:  # it leaves out what is audited for certain
+                    continue
                 audited = np.zeros(N, dtype=bool)
                 audited[places[taken.astype(bool)]] = True
                 values.append(value(first, drawn, pi, audited, is_refitted))

@@ -13,6 +13,7 @@ from analytics.services.rounds.question import RoundChoice, RoundsQuestion, Roun
 from judging.models import Collection, Document, Topic
 from judging.services.files import import_runs
 from judging.services.judgment_files import import_judgments
+from judging.services.sources import tell_planner
 from touchstone import jobs
 from touchstone.models import Job, User
 
@@ -30,6 +31,9 @@ def imported_round(folder, name, counts):
     collection = Collection.objects.create(name=name)
     Topic.objects.bulk_create(Topic(collection=collection, topic_id=topic, title=topic) for topic in topics)
     Document.objects.bulk_create(Document(collection=collection, doc_id=d, text=d) for d in DOCUMENTS)
+    tell_planner(
+        Topic, Document
+    )  # as an import of files does: with statistics of a few rows it takes minutes
     run = folder / f"{name}.run"
     run.write_text(
         "".join(
@@ -44,7 +48,8 @@ def imported_round(folder, name, counts):
     ]
     gold = []
     for true, given, size in GOLD:
-        chosen = [pair for pair in labels if pair[2] == given and pair[:2] not in {one[:2] for one in gold}]
+        taken = {one[:2] for one in gold}
+        chosen = [pair for pair in labels if pair[2] == given and pair[:2] not in taken]
         gold += [(topic, d, true) for topic, d, _ in chosen[:size]]
     qrels = folder / f"{name}.qrels"
     qrels.write_text("".join(f"{topic} 0 {d} {grade}\n" for topic, d, grade in gold))

@@ -1,5 +1,6 @@
 """The expected variance of the corrected number: by hand, and over all that can happen to some items."""
 
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -73,6 +74,7 @@ def outcomes_of_an_item(item):
             yield gain, True, given, False, of_label * (1 - AUDIT[item])
 
 
+@cache
 def enumerated():
     """Return the mean squared error, and the mean of the estimated drawing and audit variances, of the two phases."""
     after = class_predictions(PI @ CHANCES, ERRORS, GAINS)
