@@ -1,5 +1,6 @@
 """`manage.py evaluate --against`: the differences of runs in a release, with a claim and in a family."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -92,15 +93,26 @@ def _declaration(release: OpenRelease) -> dict[str, Any] | None:
 
 
 def _with_recorded(one: PairComparison, recorded: Sequence[Mapping[str, Any]]) -> PairComparison:
-    """Return the pair with its adjusted p in the declared family, as the release has it."""
+    """Return the pair with its adjusted p in the declared family, as the release has it.
+
+    A file may have the name of a run of the release and return something else: then its p is another one, and none of
+    the family.
+    """
     own = [row for row in recorded if row["measure"] == one.measure]
     row = next((row for row in own if {row["run"], row["run_b"]} == {one.run, one.run_b}), None)
 
     def adjusted_in(test: ClaimTest) -> ClaimTest:
-        return replace(test, p_adjusted=row[test.claim.key]["p_adjusted"] if row else None)
+        told = None if row is None else row[test.claim.key]
+        is_same = told and told["p"] is not None and test.p is not None and _is_same_p(told["p"], test.p)
+        return replace(test, p_adjusted=told["p_adjusted"] if told and is_same else None)
 
     n = sum(row[one.test.claim.key]["p"] is not None for row in own)
     return replace(one, test=adjusted_in(one.test), other=adjusted_in(one.other), n_family=n)
+
+
+def _is_same_p(p: float, again: float) -> bool:
+    """Return whether two p are of one comparison, computed twice."""
+    return math.isclose(p, again, rel_tol=1e-6, abs_tol=1e-12)
 
 
 # -- what is written ---------------------------------------------------------------------------------------------

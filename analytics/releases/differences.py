@@ -78,13 +78,13 @@ def difference_tests(
     inside = [place for place, one in enumerate(found) if (one.run, one.run_b) in family]
     for side in ("test", "other"):
         known = [place for place in inside if getattr(found[place], side).p is not None]
+        if side == "test":
+            found = [replace(one, n_family=len(known)) for one in found]
         if not known:
             continue
         adjusted = holm([getattr(found[place], side).p for place in known]).tolist()
         for place, p in zip(known, adjusted, strict=True):
             found[place] = replace(found[place], **{side: replace(getattr(found[place], side), p_adjusted=p)})
-        if side == "test":
-            found = [replace(one, n_family=len(known)) for one in found]
     return found
 
 

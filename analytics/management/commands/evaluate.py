@@ -120,7 +120,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--claim",
             choices=[claim.key for claim in CLAIMS],
-            default=CLAIMS[0].key,
+            default="",
             help="with --against: what is claimed of a difference (default: topics like these)",
         )
         parser.add_argument(
@@ -134,6 +134,10 @@ class Command(BaseCommand):
         if options["no_summary"] and not options["by_topic"]:
             raise CommandError("--no-summary leaves nothing to be said without --by-topic")
         places = max(0, min(17, options["places"]))
+        if (options["claim"] or options["family"]) and not options["against"]:
+            raise CommandError("--claim and --family are about differences: name a run with --against")
+        if options["against"] and options["format"] is not None:
+            raise CommandError("--against compares runs in a release: leave out --format")
         if options["format"] is not None:
             self.stdout.write(_evaluate_sample(release, [run, *measures], output, places, options))
             return
@@ -201,12 +205,13 @@ def _compare(
             raise CommandError(f"the run {tag} is named twice: a run against itself is no comparison")
         runs[tag] = ranking
     sampled, about, measures = _sample(release, names[n_runs:])
-    chosen = DifferenceOptions(claim_of(options["claim"]), options["family"])
+    claim = claim_of(options["claim"] or CLAIMS[0].key)
+    chosen = DifferenceOptions(claim, options["family"])
     against = list(runs)[n_runs:]
     found = compare_runs(release, sampled, about["measures"], measures, runs, against, chosen)
     if output == "json":
         told = {"slug": release.slug, "version": release.version}
-        fields = {"release": told, "claim": options["claim"], "comparisons": difference_json(found)}
+        fields = {"release": told, "claim": claim.key, "comparisons": difference_json(found)}
         return json.dumps(fields, ensure_ascii=False, indent=2)
     return difference_table(found, places)
 

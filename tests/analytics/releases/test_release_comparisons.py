@@ -1,5 +1,6 @@
 """The comparisons of a release: its verifier finds every p again, and `evaluate --against` gives the same numbers."""
 
+import gzip
 import json
 
 import pytest
@@ -126,6 +127,35 @@ def test_files_are_compared_in_a_family_of_the_runs_that_are_named(release, tmp_
     assert alone["verdict"] in text
 
 
+def test_a_file_with_the_name_of_a_run_has_its_adjusted_p_only_where_it_is_that_run(
+    release, tmp_path, capsys
+):
+    with gzip.open(release / "runs" / "0001.run.gz", "rt") as published:
+        lines = published.read().splitlines()
+    tag = lines[0].split()[5]
+    others = [run for run in ("run0", "run1", "run2") if run != tag]
+    same, other = tmp_path / "same.run", tmp_path / "other.run"
+    same.write_text("\n".join(lines) + "\n")
+    swapped = [line.split() for line in lines]
+    for fields in swapped:
+        fields[4] = str(-float(fields[4]))  # the last document becomes the first one
+    other.write_text("".join(" ".join(fields) + "\n" for fields in swapped))
+    asked = ("DCG@10", "--against", others[0])
+    by_name = told_by(release, tag, *asked, capsys=capsys)["comparisons"][0]
+    by_file = told_by(release, str(same), *asked, capsys=capsys)["comparisons"][0]
+    assert by_name["p_adjusted"] is not None
+    assert by_file == by_name
+    changed = told_by(release, str(other), *asked, capsys=capsys)["comparisons"][0]
+    assert changed["run"] == tag
+    assert changed["p"] != pytest.approx(by_name["p"], rel=1e-3)
+    assert (changed["p_adjusted"], changed["other"]["p_adjusted"], changed["significant"]) == (
+        None,
+        None,
+        False,
+    )
+    assert "is not among the declared comparisons" in changed["verdict"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -134,6 +164,9 @@ def test_files_are_compared_in_a_family_of_the_runs_that_are_named(release, tmp_
         (["run0", "DCG@10", "--against", "run1", "--family", "runs:run0,nobody"], "names the run nobody"),
         (["run0", "DCG@10", "--against", "run1", "--family", "best"], "family must be"),
         (["run0", "DCG@10", "--against", "nobody"], "nobody"),
+        (["run0", "DCG@10", "--claim", "these-topics"], "name a run with --against"),
+        (["run0", "DCG@10", "--family", "all"], "name a run with --against"),
+        (["run0", "P@10", "--against", "run1", "--format", "prels"], "leave out --format"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_by_name(arguments, words, release):
