@@ -29,6 +29,7 @@ from analytics.estimation.targets import TargetWeights, rows_alone
 FEW_TOPICS = 10
 FEWEST_FOR_T = 25  # topics below which, or
 MOST_SKEWED = 2.0  # skewness beyond which, t over topics is said to be approximate
+LARGER_P = "p is the one for these topics, which is larger than that of t"
 
 
 def over_topics(parts: ArrayLike, sources: Sequence[str] = ("drawing", "topics")) -> Estimate | Refusal:

@@ -60,8 +60,9 @@ class ClaimTest:
 class PairComparison:
     """A difference `run` minus `run_b` with both claims; `test` is the one that is made, `other` stands beside it.
 
-    `family` is the name of the declared family, with `n_family` comparisons that were tested; `n_topics` is None where
-    it is not known. `same` says why two runs cannot differ; `notes` are further sentences without a full stop.
+    `family` is the name of the family, with `n_family` comparisons that were tested; `is_in_family`: this one belongs
+    to it. `n_topics` is None where it is not known. `same` says why two runs cannot differ; `notes` are further
+    sentences without a full stop.
     """
 
     run: str
@@ -72,6 +73,7 @@ class PairComparison:
     other: ClaimTest
     family: str = ""
     n_family: int = 1
+    is_in_family: bool = False
     adjustment: str = "holm"
     n_topics: int | None = None
     n_items: int = 0
@@ -116,6 +118,10 @@ def sentence(pair: PairComparison) -> str:
         )
     about = f"The difference in {pair.measure} between {run} and {run_b}, {value:+.3f} ({inside}), "
     if test.p is not None and test.p_adjusted is None:
+        if pair.is_in_family:
+            return (
+                f"{about}is not adjusted yet: the next computation has all comparisons of the family.{rest}"
+            )
         return f"{about}is not among the declared comparisons: its p is not adjusted.{rest}"
     return f"{about}is not significant at .05{_among_words(test, pair)}.{rest}"
 

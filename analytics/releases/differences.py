@@ -13,6 +13,7 @@ from analytics.estimation.estimate import Estimate, Refusal, in_columns
 from analytics.estimation.outside import OutsideGain, hold_against, reason_outside, wider_in
 from analytics.estimation.sign_flips import randomisation_p
 from analytics.estimation.topics import (
+    LARGER_P,
     between_topics,
     effect_size,
     never_narrower,
@@ -201,7 +202,7 @@ def these_test(found: Difference) -> ClaimTest:
     nearest = found.nearest_zero(these.value)
     tested = compare(replace(these, value=nearest))
     p = float(nearest == 0) if isinstance(tested, Refusal) else tested.p_value
-    t = None if isinstance(tested, Refusal) else these.value / these.standard_error
+    t = None if isinstance(tested, Refusal) else nearest / these.standard_error
     return ClaimTest(
         THESE, these.low - down, these.high + up, p, t=t, degrees_of_freedom=these.degrees_of_freedom
     )
@@ -225,17 +226,19 @@ def like_test(found: Difference) -> ClaimTest:
     is_of_topics, df = bool(wide.is_of_topics[0]), float(wide.degrees_of_freedom[0])
     spread = float(values.var(ddof=1)), values.size, these.standard_error**2
     size = effect_size(these.value, *spread)
+    p = float(p_like_these(in_columns([tested]), np.array([p_these]))[0])
+    warnings = (t_warning(values.size, skewness(values)), LARGER_P if p and p == p_these else "")
     return ClaimTest(
         LIKE_THESE,
         low=float(wide.low[0]) - down,
         high=float(wide.high[0]) + up,
-        p=float(p_like_these(in_columns([tested]), np.array([p_these]))[0]),
-        t=these.value / over.standard_error if is_of_topics else None,
+        p=p,
+        t=tested.value / over.standard_error if is_of_topics else None,
         degrees_of_freedom=df if np.isfinite(df) else None,
         effect_size=None if isinstance(size, Refusal) else size,
-        p_randomisation=float(randomisation_p(values)[0]),
+        p_randomisation=float(randomisation_p(values)[0]) if tested.value == over.value else None,
         between_topics=between_topics(*spread),
-        warning=t_warning(values.size, skewness(values)) if is_of_topics else "",
+        warning="; ".join(filter(None, warnings)) if is_of_topics else "",
     )
 
 

@@ -14,7 +14,7 @@ from analytics.estimation.comparison import holm
 from analytics.estimation.estimate import Floats, Refusal, few_positive_warning
 from analytics.estimation.outside import wider_in
 from analytics.estimation.sign_flips import randomisation_p, step_down_p
-from analytics.estimation.topics import between_topics, effect_size, skewness, t_warning
+from analytics.estimation.topics import LARGER_P, between_topics, effect_size, skewness, t_warning
 from analytics.estimation.wording import LEVEL, ClaimTest, PairComparison
 from analytics.methods import REPORTED
 from analytics.models import Computation, Estimate
@@ -90,7 +90,7 @@ class Comparisons:
     def tests(self, estimate: Estimate) -> tuple[ClaimTest, ClaimTest]:
         """Return what the claim and the other one say of any number: interval and p, without tests of its own."""
         claims = self.claim, other_claim(self.claim)
-        main, beside = (claim_test(estimate, claim, self._adjusted_of(estimate, claim)) for claim in claims)
+        main, beside = (claim_test(estimate, claim, self._adjusted_p_of(estimate, claim)) for claim in claims)
         return main, beside
 
     def of(self, estimate: Estimate) -> PairComparison:
@@ -98,6 +98,7 @@ class Comparisons:
         run, run_b = estimate.run.run_id, estimate.run_b.run_id if estimate.run_b else ""
         apart = self._apart(estimate)
         main, beside = (self._test(estimate, claim, apart) for claim in (self.claim, other_claim(self.claim)))
+        is_beside = estimate.pk is None and main.p_adjusted is not None
         has_number = estimate.value is not None and estimate.low is not None
         return PairComparison(
             run=run,
@@ -107,7 +108,8 @@ class Comparisons:
             test=main,
             other=beside,
             family=self.family.name,
-            n_family=self.n_family,
+            n_family=self.n_family + is_beside,
+            is_in_family=(run, run_b) in self.family,
             adjustment=self.adjustment,
             n_topics=None if apart is None else apart.size,
             n_items=estimate.n,
@@ -116,6 +118,34 @@ class Comparisons:
             same=estimate.warning if has_number and estimate.n == 0 else "",
             notes=_notes(estimate, main),
         )
+
+    def _adjusted_p_of(self, estimate: Estimate, claim: Claim) -> float | None:
+        """Return the adjusted p of a difference; None outside the family, and before all of the family is computed.
+
+        A difference that is not stored yet is adjusted among the stored ones where no other of its run is needed.
+        """
+        if estimate.run_b is None or estimate.method != REPORTED.key:
+            return None
+        if estimate.pk is not None:
+            return self.adjusted_p(claim).get(estimate.pk)
+        run, run_b = estimate.run.run_id, estimate.run_b.run_id
+        p = estimate.topics_p_value if claim is LIKE_THESE else estimate.p_value
+        others = self.family.pairs - {frozenset((run, run_b))}
+        if p is None or (run, run_b) not in self.family or any(run in pair for pair in others):
+            return None
+        if not others:
+            return p
+        if self.adjustment != HOLM or not self._has_runs({name for pair in others for name in pair}):
+            return None
+        stored = [known for known in self._tested_pairs.p_values[claim.key] if known is not None]
+        return float(holm([*stored, p])[-1])
+
+    def _has_runs(self, names: set[str]) -> bool:
+        """Return whether the computation has all of these runs."""
+        if self.computation is None:
+            return False
+        own = self.computation.estimates.filter(measure=self.measure, method=REPORTED.key, run_b=None)
+        return own.filter(run__run_id__in=names).count() == len(names)
 
     # -- what is stored ---------------------------------------------------------------------------------------
 
@@ -158,31 +188,31 @@ class Comparisons:
 
     def _max_t(self, pairs: list[tuple[int, int]], otherwise: Floats) -> Floats:
         """Return the adjusted p by random signs; as it is otherwise where a pair's topics are not known."""
-        known = [place for place, pair in enumerate(pairs) if all(run in self._values for run in pair)]
+        known = [
+            place
+            for place, pair in enumerate(pairs)
+            if all(run in self._values and self._values[run].size > 1 for run in pair)
+        ]
         found = otherwise.copy()
         if known:
             found[known] = step_down_p([self._values[pairs[k][0]] - self._values[pairs[k][1]] for k in known])
         return found
 
-    def _adjusted_of(self, estimate: Estimate, claim: Claim) -> float | None:
-        """Return the adjusted p of a stored difference of the family; nothing of a run, for which no pair is read."""
-        if estimate.pk is None or estimate.run_b_id is None or estimate.method != REPORTED.key:
-            return None
-        return self.adjusted_p(claim).get(estimate.pk)
-
     # -- one claim of one pair --------------------------------------------------------------------------------
 
     def _test(self, estimate: Estimate, claim: Claim, apart: Floats | None) -> ClaimTest:
-        adjusted = self._adjusted_of(estimate, claim)
+        adjusted = self._adjusted_p_of(estimate, claim)
         value, error = estimate.whole("value"), estimate.standard_error
+        tested = None if value is None else _nearest_zero(estimate, value)  # as p is
         test = claim_test(estimate, claim, adjusted)
         if claim is THESE:
-            t = value / error if value is not None and error else None
+            t = tested / error if tested is not None and error else None
             return replace(test, t=t, degrees_of_freedom=estimate.degrees_of_freedom)
         if test.low is None or estimate.topics_low is None:
             return test
         df, wide = estimate.topics_degrees_of_freedom, estimate.topics_standard_error
         by_judging = wide == error and df == estimate.degrees_of_freedom
+        t = None if by_judging or tested is None or not wide else tested / wide
         size = part = None
         if apart is not None and value is not None and error is not None:
             spread = float(apart.var(ddof=1)), apart.size, error**2
@@ -190,13 +220,27 @@ class Comparisons:
             size = None if isinstance(found, Refusal) else found
         return replace(
             test,
-            t=None if by_judging or value is None or not wide else value / wide,
+            t=t,
             degrees_of_freedom=df,
             effect_size=size,
-            p_randomisation=None if apart is None else float(randomisation_p(apart)[0]),
+            p_randomisation=None if apart is None or tested != value else float(randomisation_p(apart)[0]),
             between_topics=part,
-            warning="" if by_judging or apart is None else t_warning(apart.size, skewness(apart)),
+            warning=_test_warning(estimate, t, apart),
         )
+
+
+def _nearest_zero(estimate: Estimate, value: float) -> float:
+    """Return the difference that is nearest to 0 of those that the documents outside allow."""
+    return min(max(0.0, value - (estimate.outside_low or 0.0)), value + (estimate.outside_high or 0.0))
+
+
+def _test_warning(estimate: Estimate, t: float | None, apart: Floats | None) -> str:
+    """Return where t over topics is approximate, and where its p is not the larger one."""
+    if t is None or apart is None:
+        return ""
+    p = estimate.topics_p_value
+    larger = LARGER_P if p and p == estimate.p_value else ""
+    return "; ".join(filter(None, (t_warning(apart.size, skewness(apart)), larger)))
 
 
 def _notes(estimate: Estimate, test: ClaimTest) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from django.core.files import File
 from django.core.files.storage import default_storage
 from django.db import transaction
 
-from analytics.estimation.wording import sentence
+from analytics.estimation.wording import PairComparison, sentence
 from analytics.frames import CampaignArrays, campaign_arrays
 from analytics.methods import ranked_methods
 from analytics.models import Computation, Estimate
@@ -56,7 +56,7 @@ class RunEstimates:
     """What is known of a run in a measure: its own values, and its difference to another run.
 
     `as_of`: the judgment up to which these numbers go; None where nothing is known yet, and the next computation brings
-    the numbers.
+    the numbers. `computation`: the newest one, with the other comparisons of a family.
     """
 
     run: Run
@@ -68,10 +68,15 @@ class RunEstimates:
     is_from_upload: bool = False
     computation: Computation | None = None
 
-    def verdict(self, comparisons: Comparisons) -> str:
-        """Return what is said of the difference; an upload belongs to no family that was declared before it."""
+    def compared(self, comparisons: Comparisons) -> PairComparison | None:
+        """Return both claims of the difference; an upload belongs to no family that was declared before it."""
         corrected = reported_of(self.differences)
-        return sentence(comparisons.of(corrected)) if corrected else ""
+        return comparisons.of(corrected) if corrected else None
+
+    def verdict(self, comparisons: Comparisons) -> str:
+        """Return what is said of the difference; nothing where there is none."""
+        compared = self.compared(comparisons)
+        return sentence(compared) if compared else ""
 
 
 # -- taking it ------------------------------------------------------------------------------------------------
@@ -268,7 +273,7 @@ def find_estimates(*, campaign: Campaign, run: Run, measure: str, against: Run |
         return RunEstimates(
             run, measure, against, values, rows, computed.last_judgment_id, computation=computed
         )
-    return _from_upload(campaign, run, measure, against)
+    return replace(_from_upload(campaign, run, measure, against), computation=computed)
 
 
 def _values(computation: Computation, run: Run, measure: str) -> Any:

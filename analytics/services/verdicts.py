@@ -45,4 +45,6 @@ def reverse_difference(estimate: Estimate) -> Estimate:
             ends = 0 - getattr(estimate, high), 0 - getattr(estimate, low)
             setattr(estimate, low, ends[0])
             setattr(estimate, high, ends[1])
+    # how far the number may lie below and above itself: without a sign
+    estimate.outside_low, estimate.outside_high = estimate.outside_high, estimate.outside_low
     return estimate

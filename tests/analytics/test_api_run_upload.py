@@ -18,9 +18,10 @@ from small_campaign import (
 )
 
 import analytics.tasks  # noqa: F401 (registers the jobs)
+from analytics.estimation.comparison import holm
 from analytics.models import Estimate
 from analytics.services.comparisons import Comparisons
-from analytics.services.families import asked_family
+from analytics.services.families import asked_family, declare_family
 from analytics.services.recomputation import recompute
 from analytics.services.run_upload import FOLDER, UploadRefused, find_estimates, queue_upload
 from sampling.services.auditing import audit
@@ -131,11 +132,75 @@ def test_what_is_known_comes_from_the_upload_and_later_from_the_computation(camp
         if row.method in ("naive", "corrected"):
             assert numbers(row)[:4] == pytest.approx(known[row.method][:4])
     before, after = at_once.verdict(of_all(campaign, at_once)), later.verdict(of_all(campaign, later))
-    # An upload belongs to nobody's family; the numbers are those that the computation has later.
-    assert "is not among the declared comparisons: its p is not adjusted" in before
+    # In a family that names this pair alone nothing is to be waited for.
     assert "is not significant at .05" in after
     assert before.partition("), is ")[0] == after.partition("), is ")[0]
+    assert before.partition(" at .05")[0] == after.partition(" at .05")[0]
     assert Estimate.objects.filter(run=run).exists()
+
+
+def test_an_uploader_sees_p_alone_and_adjusted_in_a_family_of_their_own_naming(campaign, client):
+    recompute(campaign=campaign)
+    done(queue_upload(campaign=campaign, file=run_file(), against="run0"))
+    asked = {"run": "mine", "against": "run0", "measure": "DCG@10"}
+    alone = estimate_of(client, campaign, **asked)
+    assert (alone["family"], alone["p_adjusted"], alone["significant"]) == ("question", None, False)
+    assert "is not among the declared comparisons: its p is not adjusted" in alone["verdict"]
+    pair = estimate_of(client, campaign, family="runs:mine,run0", **asked)
+    assert (pair["n_family"], pair["p_adjusted"]) == (1, alone["p"])
+    against = estimate_of(client, campaign, family="baseline:run0", **asked)
+    rows = client.get(
+        f"/api/v1/campaigns/{campaign.pk}/comparisons", {"measure": "DCG@10", "family": "baseline:run0"}
+    ).json()["results"]
+    p = [row["p"] for row in rows if "run0" in (row["run"], row["run_b"])]
+    assert (len(p), against["n_family"]) == (2, 3)
+    assert against["p_adjusted"] == pytest.approx(holm([*p, alone["p"]])[-1], rel=1e-12)
+    # of all pairs those with the other runs are not known yet
+    every = estimate_of(client, campaign, family="all", **asked)
+    assert every["p_adjusted"] is None
+    assert "is not adjusted yet: the next computation has all comparisons of the family" in every["verdict"]
+    recompute(campaign=campaign)
+    for family, before in (("runs:mine,run0", pair), ("baseline:run0", against)):
+        after = estimate_of(client, campaign, family=family, **asked)
+        assert after["is_from_upload"] is False
+        assert after["n_family"] == before["n_family"]
+        for name in ("p", "p_adjusted", "interval_low", "interval_high"):
+            assert after[name] == pytest.approx(before[name], rel=1e-9), name
+        assert (after["t"] is None) == (before["t"] is None)
+    assert estimate_of(client, campaign, family="all", **asked)["p_adjusted"] is not None
+
+
+def test_answers_for_a_declared_family_are_the_same_before_and_after_an_upload_and_its_recomputation(
+    campaign, client
+):
+    declare_family(campaign=campaign, user=None, name="all")
+    recompute(campaign=campaign)
+    asked = [
+        {"measure": measure, "claim": claim, "adjustment": adjustment}
+        for measure in ("DCG@10", "P@10", "nDCG@10", "AP@10")
+        for claim, adjustment in (
+            ("topics-like-these", "holm"),
+            ("topics-like-these", "max-t"),
+            ("these-topics", "holm"),
+        )
+    ]
+
+    def answers():
+        found = [client.get(f"/api/v1/campaigns/{campaign.pk}/comparisons", query) for query in asked]
+        return [
+            [row for row in one.json()["results"] if "mine" not in (row["run"], row["run_b"])]
+            for one in found
+        ]
+
+    before = answers()
+    assert [len(rows) for rows in before] == [3] * len(asked)
+    done(queue_upload(campaign=campaign, file=run_file(), against="run0"))
+    recompute(campaign=campaign)
+    assert answers() == before
+    # the control: a family that was not declared takes in the runs of now
+    now = {"measure": "DCG@10", "family": "baseline:run0"}
+    rows = client.get(f"/api/v1/campaigns/{campaign.pk}/comparisons", now).json()["results"]
+    assert {row["n_family"] for row in rows} == {3}
 
 
 def test_the_run_to_compare_with_is_the_best_one_unless_named(campaign):

@@ -1,12 +1,13 @@
 """What the stored row of a pair says: both claims, in a family, with what is assumed; and the row turned round."""
 
+import numpy as np
 import pytest
 
 from analytics.estimation.claims import LIKE_THESE, THESE, Family
 from analytics.estimation.wording import sentence
 from analytics.models import Estimate
 from analytics.services.claim_intervals import OLDER
-from analytics.services.comparisons import AdjustmentRefused, Comparisons
+from analytics.services.comparisons import AdjustmentRefused, Comparisons, _TestedPairs
 from analytics.services.verdicts import reverse_difference
 from judging.models import Run
 from sampling.gold_samples import declaration_words
@@ -60,7 +61,11 @@ def test_a_row_that_belongs_to_no_family_is_not_adjusted():
     assert (outside.test.p, outside.test.p_adjusted, outside.higher) == (0.02, None, None)
     unsaved = difference(0.2, 0.1)
     unsaved.pk = None
-    assert "is not among the declared comparisons" in said(unsaved)
+    elsewhere = Comparisons(None, "P@5", Family("runs:alpha,gamma", ("alpha", "gamma")), THESE)
+    assert "is not among the declared comparisons" in sentence(elsewhere.of(unsaved))
+    # of a family of one there is nothing to wait for
+    alone = Comparisons(None, "P@5", PAIR, THESE).of(unsaved)
+    assert (alone.test.p_adjusted, alone.n_family, alone.higher) == (0.02, 1, "alpha")
 
 
 def test_a_row_from_before_topics_were_tested_says_compute_again():
@@ -86,6 +91,40 @@ def test_the_claim_for_these_topics_has_no_random_signs_and_is_not_stepped_down(
     with pytest.raises(AdjustmentRefused, match="max-t by random signs is for topics like these"):
         Comparisons(None, "P@5", PAIR, THESE, "max-t")
     assert Comparisons(None, "P@5", PAIR).n_family == 0
+
+
+def test_of_one_topic_equal_runs_keep_their_p_however_it_is_adjusted():
+    for n_topics, expected in ((1, 1.0), (3, 1.0)):
+        made = Comparisons(None, "P@5", PAIR, LIKE_THESE, "max-t")
+        same = {key: [1.0] for key in (LIKE_THESE.key, THESE.key)}
+        made.__dict__["_tested_pairs"] = _TestedPairs([7], [(1, 2)], same)
+        made.__dict__["_values"] = {1: np.full(n_topics, 0.5), 2: np.full(n_topics, 0.5)}
+        assert made.adjusted_p(LIKE_THESE) == {7: expected}
+
+
+def test_where_documents_outside_could_not_be_judged_t_belongs_to_the_largest_p():
+    known = {"topics_standard_error": 0.1, "standard_error": 0.05, "outside_low": 0.05, "outside_high": 0.0}
+    made = among({7: 0.03}, LIKE_THESE)
+    made.__dict__["_values"] = {1: np.array([0.1, 0.3, 0.5]), 2: np.array([0.0, 0.1, 0.2])}
+    wider = made.of(difference(0.2, 0.1, **known))
+    assert (wider.test.t, wider.other.t) == (pytest.approx(1.5), pytest.approx(3.0))
+    assert wider.test.p_randomisation is None  # it knows nothing of these documents
+    below = made.of(difference(-0.2, 0.1, **known | {"outside_high": 0.3}))
+    assert (below.test.t, below.other.t) == (0, 0)
+    whole = made.of(difference(0.2, 0.1, **known | {"outside_low": None, "outside_high": None}))
+    assert (whole.test.t, whole.other.t) == (pytest.approx(2.0), pytest.approx(4.0))
+    assert whole.test.p_randomisation == pytest.approx(0.25, abs=0.02)  # 2 of 8 assignments of signs
+    turned = reverse_difference(difference(0.2, 0.1, **known))
+    assert (turned.outside_low, turned.outside_high) == (0.0, 0.05)
+
+
+def test_a_p_that_is_not_of_t_is_said_to_be_the_other_one():
+    made = among({7: 0.6}, LIKE_THESE)
+    made.__dict__["_values"] = {1: np.arange(30) / 30, 2: np.arange(30)[::-1] / 40}
+    larger = made.of(difference(0.05, 0.1, p=0.6, topics_p_value=0.6))
+    assert "P is the one for these topics, which is larger than that of t." in sentence(larger)
+    usual = made.of(difference(0.05, 0.1, p=0.6, topics_p_value=0.7))
+    assert "which is larger" not in sentence(usual)
 
 
 def test_turning_changes_signs_and_ends_and_twice_is_as_before():

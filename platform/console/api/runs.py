@@ -14,7 +14,7 @@ from rest_framework.views import APIView
 from analytics.services.run_upload import find_estimates, queue_upload
 from console.api.common import MeasureRequest, job_accepted, query_of
 from console.api.jobs import JobAnswer
-from console.api.serializers.results import RunEstimateAnswer
+from console.api.serializers.comparisons import RunEstimateAnswer
 from console.campaigns import drawn_campaign
 from console.claims import ClaimRequest, claim_fields, comparisons_of
 from judging.models import Run
@@ -86,15 +86,15 @@ class RunEstimateView(APIView):
         run = _run(row.collection.runs, sent["run"])
         rival = _run(row.collection.runs, sent["against"]) if sent["against"] else None
         estimates = find_estimates(campaign=row, run=run, measure=sent["measure"], against=rival)
+        among = comparisons_of(row, estimates.computation, sent["measure"], **choice)
         body = {
             "campaign": row.pk,
             "run": estimates.run.run_id,
             "measure": estimates.measure,
             "against": estimates.against.run_id if estimates.against else None,
             **{name: getattr(estimates, name) for name in ("as_of", "is_from_upload")},
-            "verdict": estimates.verdict(
-                comparisons_of(row, estimates.computation, sent["measure"], **choice)
-            ),
+            "verdict": estimates.verdict(among),
+            "compared": estimates.compared(among),
             **{name: getattr(estimates, name) for name in ("values", "differences")},
         }
         return Response(RunEstimateAnswer(body).data)

@@ -146,3 +146,22 @@ class ComparisonAnswer(ComparedAnswer):
         help_text="Why the answers about how was judged forbid the comparison; empty if they do not",
     )
     estimates = OneEstimateAnswer(many=True)
+
+
+class RunEstimateAnswer(ComparedAnswer):
+    """What is known of a run, and of its difference to another one with both claims."""
+
+    campaign = serializers.UUIDField()
+    run = serializers.CharField()
+    measure = serializers.CharField()
+    against = serializers.CharField(allow_null=True)
+    as_of = serializers.IntegerField(
+        allow_null=True,
+        help_text="The last judgment included in these numbers; null: there are no numbers yet",
+    )
+    is_from_upload = serializers.BooleanField(
+        help_text="Estimated at the upload; no computation contains the run yet"
+    )
+    values = OneEstimateAnswer(many=True)
+    differences = OneEstimateAnswer(many=True, help_text="The run minus the other, by every method")
+    verdict = serializers.CharField(allow_blank=True)

@@ -258,23 +258,6 @@ class PicturesAnswer(serializers.Serializer[Any]):
     plots = PictureAnswer(many=True)
 
 
-class RunEstimateAnswer(serializers.Serializer[Any]):
-    campaign = serializers.UUIDField()
-    run = serializers.CharField()
-    measure = serializers.CharField()
-    against = serializers.CharField(allow_null=True)
-    as_of = serializers.IntegerField(
-        allow_null=True,
-        help_text="The last judgment included in these numbers; null: there are no numbers yet",
-    )
-    is_from_upload = serializers.BooleanField(
-        help_text="Estimated at the upload; no computation contains the run yet"
-    )
-    values = OneEstimateAnswer(many=True)
-    differences = OneEstimateAnswer(many=True, help_text="The run minus the other, by every method")
-    verdict = serializers.CharField(allow_blank=True)
-
-
 class ReleaseAnswer(serializers.ModelSerializer[Release]):
     """A release; its pseudonym key is never returned."""
 
