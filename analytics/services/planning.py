@@ -15,7 +15,7 @@ from analytics.papers.calibration import informativeness
 from analytics.planning.exact_gold import ExactGold
 from analytics.planning.planner import bronze_worth, error_for_power, topics_for_power
 from analytics.planning.purchases import Purchase, next_purchase
-from analytics.services.comparisons import OLDER
+from analytics.services.claim_intervals import OLDER
 from analytics.services.papers_plan import PapersPlan, papers_plans
 from analytics.services.plan_terms import Terms
 from analytics.services.recomputation import latest_computation

@@ -1,5 +1,9 @@
 """The pages of differences and ranks: one claim at a time, the other beside it, in a family that managers declare."""
 
+import html
+import re
+from urllib.parse import parse_qs, urlsplit
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -178,6 +182,44 @@ def test_the_ranking_says_which_test_its_ranks_come_from(campaign, page):
     assert "max-t" not in text_of(like)
     assert "by the step-down max-t test" in text_of(these)
     assert "the errors of the runs are correlated. Report" in text_of(these)
+def hidden_inputs(text, form):
+    """Return the hidden inputs of the form that starts with these words."""
+    inside = text.split(form, 1)[1].split("</form>", 1)[0]
+    return dict(re.findall(r'<input type="hidden" name="([a-z]+)" value="([^"]*)">', inside))
+
+
+def test_files_and_forms_of_a_page_keep_its_claim_and_family(campaign, page, client):
+    choice = {"claim": "these-topics", "family": "runs:run0,run1"}
+    for name in ("pairs", "ranking"):
+        shown = html.unescape(text_of(page(name, campaign, measure="DCG@10", **choice)))
+        links = re.findall(r'href="(/api/v1/[^"]*/tables/[^"]*)"', shown)
+        assert links, name
+        for link in links:
+            assert {one: parse_qs(urlsplit(link).query)[one] for one in choice} == {
+                one: [value] for one, value in choice.items()
+            }
+        assert hidden_inputs(shown, 'aria-label="Table ')["family"] == choice["family"]
+        table = client.get(next(link for link in links if "format=csv" in link)).content.decode()
+        assert "for these topics" in table
+        plain = html.unescape(text_of(page(name, campaign, measure="DCG@10")))
+        link = re.findall(r'href="(/api/v1/[^"]*/tables/[^"]*format=csv)"', plain)[0]
+        assert "for topics like these" in client.get(link).content.decode()
+    shown = text_of(page("pairs", campaign, measure="DCG@10", **choice))
+    assert hidden_inputs(shown, "Choose the runs yourself")["claim"] == "these-topics"
+    # what does not exist is not asked for again
+    wrong = text_of(page("pairs", campaign, measure="DCG@10", claim="all"))
+    assert "claim=all&amp;format" not in wrong
+    assert "claim" not in hidden_inputs(wrong, "Choose the runs yourself")
+
+
+def test_the_adjustment_is_named_and_the_other_one_a_click_away(campaign, page):
+    usual = text_of(page("pairs", campaign, measure="DCG@10"))
+    assert "The adjusted p (Holm)" in usual
+    assert "adjustment=max-t" in usual
+    stepped = page("pairs", campaign, measure="DCG@10", adjustment="max-t")
+    assert "The adjusted p (step-down max-t with random signs)" in text_of(stepped)
+    assert "Adjust by Holm" in text_of(stepped)
+    assert "adjustment=max-t&" not in text_of(page("pairs", campaign, measure="DCG@10", claim="these-topics"))
 
 
 def test_a_manager_declares_a_family_and_a_researcher_does_not(campaign, page):
