@@ -3,7 +3,6 @@
 One rule: nothing is called higher unless its p, adjusted in the declared family of comparisons, is below .05.
 """
 
-import re
 from dataclasses import dataclass, field, replace
 
 from analytics.estimation.claims import LIKE_THESE, Claim
@@ -190,27 +189,3 @@ def p_words(p: float) -> str:
     if float(text) == LEVEL and p < LEVEL:
         return "p < .05"
     return f"p = {text.removeprefix('0')}"
-
-
-SPECIAL = {
-    "%": r"\%", "&": r"\&", "_": r"\_", "#": r"\#", "$": r"\$", "{": r"\{", "}": r"\}", "<": r"$<$", ">": r"$>$",
-    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}",
-}  # fmt: skip
-FORMULA = re.compile(r"\bt\(\d+\) = [+-]?\d+\.\d+|\b[pn] [=<>] (?:\d+(?:,\d{3})*)?(?:\.\d+)?")
-
-
-def latex(text: str) -> str:
-    r"""Return the text for LaTeX: statistics as formulas, other characters as they are written there.
-
-    >>> latex("run_1: 95 % (t(44) = 2.32, p < .001)")
-    'run\\_1: 95 \\% ($t(44) = 2.32$, $p < .001$)'
-    """
-    parts, end = [], 0
-    for found in FORMULA.finditer(text):
-        parts += [_escape(text[end : found.start()]), f"${found.group().replace(',', '{,}')}$"]
-        end = found.end()
-    return "".join([*parts, _escape(text[end:])])
-
-
-def _escape(text: str) -> str:
-    return "".join(SPECIAL.get(character, character) for character in text)

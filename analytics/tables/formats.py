@@ -7,29 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from analytics.charts.theme import printable
+from analytics.latex import latex_text
 from analytics.tables.marks import HIGHER, LOWER
 from analytics.tables.table import Cell, Chance, Figure, Interval, Missing, Span, Table, number_words, p_words
 from judging.spreadsheets import spreadsheet_text
 
-LATEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "_": r"\_",
-    "%": r"\%",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"{\char34}",  # babel's shorthand in some languages
-    "`": r"\textasciigrave{}",
-    "\ufffd": "?",
-}
-LIGATURES = re.compile(r"([-,'])(?=\1)")  # two would become a dash, a low quote, a quotation mark
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$&!^@:\"])")
 LATEX_MARKS = {HIGHER: r"\dagger", LOWER: r"\ddagger"}
 
@@ -45,15 +27,6 @@ class TableFormat:
     write: Callable[[Table], str]
 
 
-def latex_text(text: str) -> str:
-    """Return a text as LaTeX prints it, character by character, on one line.
-
-    >>> latex_text("a_b&50%")
-    'a\\\\_b\\\\&50\\\\%'
-    """
-    return LIGATURES.sub(r"\1{}", "".join(LATEX.get(letter, letter) for letter in printable(text)))
-
-
 def markdown_text(text: str) -> str:
     """Return a text that Markdown shows as it is, in a cell of a table too.
 
@@ -65,7 +38,7 @@ def markdown_text(text: str) -> str:
 
 def _latex(table: Table) -> str:
     places = "".join("r" if column.is_number else "l" for column in table.columns)
-    titles = " & ".join(latex_text(column.title) for column in table.columns)
+    titles = " & ".join(latex_text(printable(column.title)) for column in table.columns)
     lines = [
         r"% Needs \usepackage{booktabs}. Names in other scripts than Latin need XeLaTeX or LuaLaTeX.",
         r"\begin{table}",
@@ -82,13 +55,15 @@ def _latex(table: Table) -> str:
     ]
     if table.notes:
         lines.append(r"\par\smallskip\raggedright\footnotesize")
-        lines += [rf"[{place}] {latex_text(note)}\par" for place, note in enumerate(table.notes, start=1)]
+        lines += [
+            rf"[{place}] {latex_text(printable(note))}\par" for place, note in enumerate(table.notes, start=1)
+        ]
     return "\n".join([*lines, r"\end{table}", ""])
 
 
 def _latex_daggers(text: str) -> str:
     """Return a caption, with its daggers as mathematics; a name may hold one too."""
-    escaped = latex_text(text)
+    escaped = latex_text(printable(text))
     for mark, command in LATEX_MARKS.items():
         escaped = escaped.replace(mark, f"${command}$")
     return escaped
@@ -104,7 +79,7 @@ def _latex_cell(cell: Cell) -> str:
     if isinstance(cell, Chance):
         return p_words(cell.p).replace("< ", "$<$ ")
     if isinstance(cell, Missing):
-        return f"not estimable {latex_text(cell.note)}"
+        return f"not estimable {latex_text(printable(cell.note))}"
     if isinstance(cell, Span):
         return cell.words
     words = "" if cell is None else _latex_daggers(str(cell))

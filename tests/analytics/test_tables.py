@@ -10,6 +10,8 @@ import subprocess
 import pytest
 from markdown_it import MarkdownIt
 
+from analytics.charts.theme import printable
+from analytics.latex import latex_text
 from analytics.tables import (
     MARKS,
     Difference,
@@ -22,7 +24,6 @@ from analytics.tables import (
     runs_table,
     table_format,
 )
-from analytics.tables.formats import latex_text
 
 TERMS = Terms(
     "DCG@10", "corrected", "for these topics", "two-sided test", "p adjusted by Holm over all 3 pairs"
@@ -233,7 +234,7 @@ def test_latex_of_a_name_reads_back_as_the_name(name):
         "textgreater": ">", "textbar": "|", "textasciigrave": "`",
     }  # fmt: skip
     token = re.compile(r"\\(text[a-z]+)\{\}|\{\\char34\}|\\([{}$&#_%])|\{\}|([^\\{}])")
-    text, place, read = latex_text(name), 0, ""
+    text, place, read = latex_text(printable(name)), 0, ""
     while place < len(text):
         found = token.match(text, place)
         assert found, text[place:]

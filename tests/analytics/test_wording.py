@@ -8,7 +8,8 @@ import pytest
 
 from analytics.estimation import claims, wording
 from analytics.estimation.claims import LIKE_THESE, THESE, Family, claim_of, family_of, other_claim
-from analytics.estimation.wording import ClaimTest, PairComparison, latex, p_words, sentence
+from analytics.estimation.wording import ClaimTest, PairComparison, p_words, sentence
+from analytics.latex import latex_sentence
 
 LIKE = ClaimTest(
     LIKE_THESE,
@@ -139,9 +140,16 @@ def test_p_at_the_level_keeps_its_side():
 
 
 def test_latex_escapes_names_and_sets_statistics_as_formulas():
-    assert latex("run_a & b{1}: p = .0499, n = 1,620; 95 %") == (
+    assert latex_sentence("run_a & b{1}: p = .0499, n = 1,620; 95 %") == (
         r"run\_a \& b\{1\}: $p = .0499$, $n = 1{,}620$; 95 \%"
     )
+
+
+def test_latex_sets_signs_of_numbers_as_minus_and_leaves_names_alone():
+    pair = replace(PAIR, run="a-2|b", test=replace(LIKE, low=-0.109344, p_adjusted=0.37))
+    written = latex_sentence(sentence(pair))
+    assert r"between a-2\textbar{}b and B, $+0.822$ (95 \% confidence interval $-0.109$ to 1.535;" in written
+    assert latex_sentence("x--y, bm25-1 and 5-3 of -0.5.") == "x-{}-y, bm25-1 and 5-3 of $-0.5$."
 
 
 # -- claims and families ------------------------------------------------------------------------------------------

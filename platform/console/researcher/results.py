@@ -12,7 +12,8 @@ from django.utils.http import urlencode
 
 from analytics.charts import Chart
 from analytics.estimation.claims import Claim, other_claim
-from analytics.estimation.wording import latex, sentence
+from analytics.estimation.wording import sentence
+from analytics.latex import latex_sentence
 from analytics.methods import REPORTED, Method, ranked_methods, reported_first
 from analytics.models import Computation, Estimate
 from analytics.services import exports
@@ -257,7 +258,7 @@ def said_of(results: ResultsRequest, corrected: Estimate | None) -> dict[str, An
             n_topics=row.n_drawn_topics or 0,
             declared=results.declaration,
         )
-    return {"verdict": words, "quoted": quoted, "quoted_latex": latex(quoted), "compared": compared}
+    return {"verdict": words, "quoted": quoted, "quoted_latex": latex_sentence(quoted), "compared": compared}
 
 
 @researchers_only
