@@ -21,6 +21,7 @@ from judging.models import Campaign, Run
 from judging.rankings import read_rankings
 from sampling.measures.families import Measure, weights_of_runs
 from sampling.measures.kinds import Linear
+from sampling.measures.sparse import SparseRuns
 from sampling.models import Draw
 from sampling.pooling import ranks_in_pairs
 
@@ -79,7 +80,10 @@ def outside_worth(
     half = _reported_half_width(pool.campaign, pool.measure.name, asked) or forecast
     bound = OutsideGain(down=np.array(amounts[1:]), up=np.array(amounts[:1]))
     standing = Standing.NOT_YET if half is None else Standing(int(bound.standings([half])[0]))
-    above, below = (_likely(pool, run, one) for run, one in zip((*asked, asked[0]), weights, strict=False))
+    pooled = _pooled_runs(pool)
+    above, below = (
+        _likely(pool, pooled, run, one) for run, one in zip((*asked, asked[0]), weights, strict=False)
+    )
     return OutsideWorth(
         standing=standing.name.lower(),
         words=standing.words,
@@ -113,15 +117,20 @@ def _reported_half_width(campaign: Campaign, measure: str, asked: Sequence[Run])
     return None
 
 
-def _likely(pool: JudgedPool, run: Run, weight: float) -> tuple[float | None, float | None]:
-    """Return the expected and the cautious worth of some weight, from what the pooled runs brought in alone."""
-    if weight == 0:
-        return 0.0, 0.0
+@dataclass(frozen=True, eq=False)
+class _PooledRuns:
+    """The runs that made the pool, with their ranks and weights over the frame: read once for all that is asked."""
+
+    runs: list[Run]
+    ranks: SparseRuns
+    weights: SparseRuns
+    depth: int
+
+
+def _pooled_runs(pool: JudgedPool) -> _PooledRuns:
     parameters, measure = pool.draw.parameters, pool.measure
     names = parameters.get("pooled") or list(parameters["runs"])
-    runs = list(run.collection.runs.filter(run_id__in=names).exclude(pk=run.pk).order_by("run_id"))
-    if not runs:
-        return None, None
+    runs = list(pool.campaign.collection.runs.filter(run_id__in=names).order_by("run_id"))
     depth = int(parameters["depth"])
     ranks, _ = ranks_in_pairs(
         [read_rankings(Path(one.rankings.path)) for one in runs],
@@ -130,8 +139,23 @@ def _likely(pool: JudgedPool, run: Run, weight: float) -> tuple[float | None, fl
         max(depth, measure.last_rank),
         parameters["topics"],
     )
-    weights = weights_of_runs(measure, ranks, len(parameters["topics"]))
-    targets = unique_weights(weights, ranks, groups_without(run, runs), depth)
+    return _PooledRuns(runs, ranks, weights_of_runs(measure, ranks, len(parameters["topics"])), depth)
+
+
+def _likely(
+    pool: JudgedPool, pooled: _PooledRuns, run: Run, weight: float
+) -> tuple[float | None, float | None]:
+    """Return the expected and the cautious worth of some weight, from what the pooled runs brought in alone.
+
+    Neither is above what the documents can be worth at most: an estimated gain may be.
+    """
+    if weight == 0:
+        return 0.0, 0.0
+    others = [place for place, one in enumerate(pooled.runs) if one.pk != run.pk]
+    if not others:
+        return None, None
+    groups = groups_without(run, [pooled.runs[place] for place in others])
+    targets = unique_weights(pooled.weights.rows(others), pooled.ranks.rows(others), groups, pooled.depth)
     surprise = np.where(
         pool.judged, (pool.gain - pool.predicted) / np.where(pool.probability > 0, pool.probability, 1.0), 0.0
     )
@@ -140,7 +164,8 @@ def _likely(pool: JudgedPool, run: Run, weight: float) -> tuple[float | None, fl
     likely = likely_gain(
         weight, targets.totals(pool.predicted + surprise), targets.totals(np.ones(targets.n_items))
     )
-    return (likely.expected, likely.cautious) if likely else (None, None)
+    most = weight * pool.largest_gain
+    return (min(likely.expected, most), min(likely.cautious, most)) if likely else (None, None)
 
 
 def groups_without(run: Run, pooled: Sequence[Run]) -> list[str]:

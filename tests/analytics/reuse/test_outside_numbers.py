@@ -9,9 +9,11 @@ from small_campaign import DOCUMENTS, TOPICS, doc_id, returned
 from small_release import judged_campaign, release_of, unpacked
 
 from analytics.estimation.claims import CLAIMS
+from analytics.estimation.outside import LikelyGain
 from analytics.estimation.wording import sentence
 from analytics.models import Estimate
 from analytics.releases.verify import verify
+from analytics.services import outside
 from analytics.services.comparisons import Comparisons
 from analytics.services.families import question_family
 from analytics.services.ranking import ranking_of
@@ -228,6 +230,35 @@ def test_what_is_likely_comes_from_what_single_runs_brought_in(tmp_path):
     assert worth.expected_above == pytest.approx(W * max(gain, 0.0) / weight)
     assert worth.cautious_above == pytest.approx(W * max(max(g, 0.0) / w for g, w in alone.values() if w))
     assert 0 <= worth.expected_above <= worth.cautious_above
+
+
+def test_of_two_runs_with_documents_outside_the_pooled_rankings_are_read_once(tmp_path, monkeypatch):
+    campaign = with_late_runs(tmp_path, budget=40)
+    path = tmp_path / "newer.jsonl"
+    path.write_text(json.dumps({"_id": doc_id(1, DOCUMENTS), "text": "Text"}) + "\n")
+    import_documents(collection=campaign.collection, source=path, name="newer.jsonl")
+    other = lambda topic: [*range(4, 13), DOCUMENTS if topic == 1 else 13]  # noqa: E731
+    add_run(campaign.collection, tmp_path, "later", other)
+    alone = [answer(campaign=campaign, asked=ReuseQuestion(run, "P@10")).outside for run in ("late", "later")]
+    opened, read = [], outside.read_rankings
+    monkeypatch.setattr(outside, "read_rankings", lambda path: opened.append(path) or read(path))
+    both = answer(campaign=campaign, asked=ReuseQuestion("late", "P@10", "later")).outside
+    assert len(opened) == 3
+    assert (both.above, both.below) == pytest.approx((W, W))
+    assert both.expected_above == pytest.approx(alone[0].expected_above)
+    assert both.cautious_above == pytest.approx(alone[0].cautious_above)
+    assert both.expected_below == pytest.approx(alone[1].expected_above)
+    assert both.cautious_below == pytest.approx(alone[1].cautious_above)
+
+
+def test_what_is_likely_is_never_more_than_what_is_possible(tmp_path, monkeypatch):
+    campaign = with_late_runs(tmp_path, budget=40)
+    monkeypatch.setattr(
+        outside, "likely_gain", lambda weight, gain, unique: LikelyGain(2 * weight, 3 * weight)
+    )
+    worth = answer(campaign=campaign, asked=ReuseQuestion("late", "P@10")).outside
+    assert (worth.expected_above, worth.cautious_above) == pytest.approx((W, W))
+    assert worth.above == pytest.approx(W)
 
 
 def brought_in_alone(campaign, measure):
