@@ -157,6 +157,48 @@ def test_the_sentence_says_which_claim_it_makes(tmp_path):
     assert "for these topics alone. " in said
 
 
+def rounds_result(asked, *claims):
+    """Return what a sentence is made of: claims as (key, half-width, p, t, degrees of freedom, limited by)."""
+    sides = {
+        name: {"run": run, "name": place, "since": "", "until": ""}
+        for name, run, place in (("first", "a", "May"), ("second", "b", "June"))
+    }
+    names = ("p_value", "statistic", "degrees_of_freedom", "limited_by")
+    told = [
+        {
+            "claim": key,
+            "value": 0.1,
+            "low": 0.1 - half,
+            "high": 0.1 + half,
+            **dict(zip(names, rest, strict=True)),
+        }
+        for key, half, *rest in claims
+    ]
+    for one in told:
+        one["significant"] = one["p_value"] is not None and one["p_value"] < 0.05
+    return {**sides, "measure": "P@3", "refusal": "", "claim": asked, "claims": told}
+
+
+def test_the_sentence_has_the_words_of_all_claims():
+    like = ("topics-like-these", 0.05, 0.0004, 3.9, 20.4, "topics")
+    these = ("these-topics", 0.02, 0.049, 2.1, None, "judging")
+    assert rounds_sentence(rounds_result("topics-like-these", like, these)) == (
+        "The difference in P@3 between a in May and b in June, +0.100 (95 % confidence interval 0.050 to 0.150, "
+        "t(20.4) = 3.90, p < .001), is significant at .05. For these topics alone: 95 % confidence interval 0.080 to "
+        "0.120, z = 2.10, p = .049."
+    )
+    limited = rounds_sentence(rounds_result("topics-like-these", (*like[:5], "judging"), these))
+    assert "0.050 to 0.150, p < .001), is significant at .05, limited by the judging, not by the" in limited
+    exact = ("these-topics", 0.0, None, None, None, "judging")
+    assert rounds_sentence(rounds_result("these-topics", like, exact)) == (
+        "The difference in P@3 between a in May and b in June is exactly +0.100 for these topics. For topics like "
+        "these: 95 % confidence interval 0.050 to 0.150, t(20.4) = 3.90, p < .001."
+    )
+    assert rounds_sentence(rounds_result("topics-like-these", like, exact)).endswith(
+        "For these topics alone: exactly +0.100."
+    )
+
+
 # -- what is refused ------------------------------------------------------------------------------------------
 
 

@@ -16,6 +16,7 @@ from analytics.estimation.rounds import (
     by_claim,
     for_these_topics,
 )
+from analytics.estimation.wording import p_words
 from analytics.frames import campaign_arrays
 from analytics.services.analyses import finite_json
 from analytics.services.analyses.papers import under_conditions
@@ -238,15 +239,12 @@ def rounds_sentence(result: dict[str, Any]) -> str:
     if result["refusal"]:
         return f"No corrected difference in {measure} between {names}: {result['refusal']}."
     asked, other = claims_in_order(result)
+    beside = f"{CLAIM_WORDS[other['claim']]}: {_interval(other)}."
     if asked["p_value"] is None:
-        return (
-            f"The difference in {measure} between {names} is exactly {asked['value']:+.3f} for these topics."
-        )
+        exact = f"is exactly {asked['value']:+.3f} for these topics"
+        return f"The difference in {measure} between {names} {exact}. {beside}"
     held = "is significant at .05" if asked["significant"] else "is not significant at .05"
-    return (
-        f"The difference in {measure} between {names}, {_numbers(asked)}, {held}{_scope(asked)}. "
-        f"{CLAIM_WORDS[other['claim']]}: {_interval(other)}."
-    )
+    return f"The difference in {measure} between {names}, {_numbers(asked)}, {held}{_scope(asked)}. {beside}"
 
 
 CLAIM_WORDS = {CLAIMS[0]: "For topics like these", THESE_TOPICS: "For these topics alone"}
@@ -268,18 +266,11 @@ def _numbers(claim: dict[str, Any]) -> str:
 
 
 def _interval(claim: dict[str, Any]) -> str:
+    if claim["low"] == claim["high"]:
+        return f"exactly {claim['value']:+.3f}"
     df, t = claim["degrees_of_freedom"], claim["statistic"]
     test = ""
-    if t is not None:
+    if t is not None and (claim["claim"] == THESE_TOPICS or claim["limited_by"] == "topics"):
         test = f", t({df:.1f}) = {t:.2f}" if df is not None else f", z = {t:.2f}"
-    p = "" if claim["p_value"] is None else f", {_p_words(claim['p_value'])}"
+    p = "" if claim["p_value"] is None else f", {p_words(claim['p_value'])}"
     return f"95 % confidence interval {claim['low']:.3f} to {claim['high']:.3f}{test}{p}"
-
-
-def _p_words(p_value: float) -> str:
-    """Return a p-value as sentences have it.
-
-    >>> _p_words(0.0249), _p_words(0.0004)
-    ('p = 0.025', 'p < 0.001')
-    """
-    return "p < 0.001" if p_value < 0.001 else f"p = {p_value:.3f}"
