@@ -117,11 +117,28 @@ def family_of(name: str, runs: Sequence[str]) -> Family:
         named = _known_runs([name.removeprefix(BASELINE)], runs)
         return _of_two(Family(name, tuple(runs), named[0]))
     elif name.startswith(RUNS):
-        named = _known_runs(name.removeprefix(RUNS).split(","), runs)
+        named = _known_runs(_named_runs(name.removeprefix(RUNS), runs), runs)
     else:
         forms = f"{QUESTION}, {ALL}, {BASELINE}<run> or {RUNS}<run>,<run>"
         raise ValueError(f"family must be {forms}, got {name}")
     return _of_two(Family(name, named))
+
+
+def _named_runs(text: str, runs: Sequence[str]) -> list[str]:
+    """Return the names between commas; a run's own name may hold commas, and then counts as a whole.
+
+    >>> _named_runs("bm25,k=1,rm3", ["bm25", "bm25,k=1", "rm3"])
+    ['bm25,k=1', 'rm3']
+    """
+    parts, known, found = text.split(","), set(runs), []
+    most = 1 + max((run.count(",") for run in runs), default=0)
+    start = 0
+    while start < len(parts):
+        ends = range(min(len(parts), start + most), start + 1, -1)
+        end = next((end for end in ends if ",".join(parts[start:end]) in known), start + 1)
+        found.append(",".join(parts[start:end]))
+        start = end
+    return found
 
 
 def _known_runs(named: Sequence[str], runs: Sequence[str]) -> tuple[str, ...]:

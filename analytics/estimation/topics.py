@@ -152,9 +152,7 @@ def effect_size(difference: float, topic_variance: float, n: int, variance: floa
     """
     between = topic_variance - n * variance
     if between <= 0:
-        return Refusal(
-            "the errors of judging explain all of the spread over topics: no standardised mean difference"
-        )
+        return Refusal("the errors of judging explain all of the spread over topics")
     return float(difference / np.sqrt(between))
 
 

@@ -28,6 +28,8 @@ class ClaimTest:
         Degrees of freedom are those of the interval; None for the normal distribution.
     effect_size : float or None
         The standardised mean difference over topics.
+    effect_size_refusal : str
+        Why there is none although the topics are known.
     p_randomisation : float or None
         By random signs of topics.
     between_topics : float or None
@@ -44,6 +46,7 @@ class ClaimTest:
     t: float | None = None
     degrees_of_freedom: float | None = None
     effect_size: float | None = None
+    effect_size_refusal: str = ""
     p_randomisation: float | None = None
     between_topics: float | None = None
     refusal: str = ""

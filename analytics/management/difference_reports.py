@@ -26,7 +26,7 @@ COLUMNS = (
 )
 NUMBERS = (
     "low", "high", "t", "degrees_of_freedom", "p", "p_adjusted", "p_randomisation", "between_topics", "significant",
-    "effect_size", "refusal", "warning",
+    "effect_size", "effect_size_refusal", "refusal", "warning",
 )  # fmt: skip
 
 

@@ -236,6 +236,7 @@ def like_test(found: Difference) -> ClaimTest:
         t=tested.value / over.standard_error if is_of_topics else None,
         degrees_of_freedom=df if np.isfinite(df) else None,
         effect_size=None if isinstance(size, Refusal) else size,
+        effect_size_refusal=size.reason if isinstance(size, Refusal) else "",
         p_randomisation=float(randomisation_p(values)[0]) if tested.value == over.value else None,
         between_topics=between_topics(*spread),
         warning="; ".join(filter(None, warnings)) if is_of_topics else "",

@@ -213,16 +213,17 @@ class Comparisons:
         df, wide = estimate.topics_degrees_of_freedom, estimate.topics_standard_error
         by_judging = wide == error and df == estimate.degrees_of_freedom
         t = None if by_judging or tested is None or not wide else tested / wide
-        size = part = None
+        size: float | Refusal | None = None
+        part = None
         if apart is not None and value is not None and error is not None:
             spread = float(apart.var(ddof=1)), apart.size, error**2
-            found, part = effect_size(value, *spread), between_topics(*spread)
-            size = None if isinstance(found, Refusal) else found
+            size, part = effect_size(value, *spread), between_topics(*spread)
         return replace(
             test,
             t=t,
             degrees_of_freedom=df,
-            effect_size=size,
+            effect_size=None if isinstance(size, Refusal) else size,
+            effect_size_refusal=size.reason if isinstance(size, Refusal) else "",
             p_randomisation=None if apart is None or tested != value else float(randomisation_p(apart)[0]),
             between_topics=part,
             warning=_test_warning(estimate, t, apart),

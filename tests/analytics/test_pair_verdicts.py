@@ -127,6 +127,19 @@ def test_a_p_that_is_not_of_t_is_said_to_be_the_other_one():
     assert "which is larger" not in sentence(usual)
 
 
+def test_a_standardised_difference_without_a_spread_over_topics_is_refused_by_name():
+    made = among({7: 0.03}, LIKE_THESE)
+    made.__dict__["_values"] = {1: np.array([0.19, 0.2, 0.21]), 2: np.zeros(3)}
+    # S^2 = .0001 is less than n V_F = 3 * .05^2
+    none = made.of(difference(0.2, 0.1)).test
+    assert (none.effect_size, none.between_topics) == (None, 0)
+    assert none.effect_size_refusal == "the errors of judging explain all of the spread over topics"
+    made.__dict__["_values"] = {1: np.array([0.1, 0.2, 0.3]), 2: np.zeros(3)}
+    # S^2 = .01: d / sqrt(.01 - .0075)
+    some = made.of(difference(0.2, 0.1)).test
+    assert (some.effect_size, some.effect_size_refusal) == (pytest.approx(4.0), "")
+
+
 def test_turning_changes_signs_and_ends_and_twice_is_as_before():
     once = reverse_difference(difference(0.2, 0.05, always_low=-0.1, always_high=0.5))
     assert (once.run, once.run_b) == (BETA, ALPHA)

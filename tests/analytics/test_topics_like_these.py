@@ -86,7 +86,7 @@ def test_where_the_judging_is_wider_its_interval_p_and_degrees_of_freedom_stand(
     p = 2 * stats.t.sf(2.5, 12)
     assert p_like_these(over, np.array([p])).tolist() == [p]
     assert effect_size(0.5, 0.1**2, 30, 0.2**2) == Refusal(
-        "the errors of judging explain all of the spread over topics: no standardised mean difference"
+        "the errors of judging explain all of the spread over topics"
     )
 
 

@@ -175,6 +175,15 @@ def test_families_have_the_pairs_that_their_names_say():
     assert Family("question", ()).pairs == frozenset()
 
 
+def test_a_run_whose_name_holds_commas_counts_as_a_whole():
+    runs = ["bm25", "bm25,k=1", "bm25,k=1,b=0", "rm3"]
+    assert family_of("runs:bm25,k=1,rm3", runs).runs == ("bm25,k=1", "rm3")
+    assert family_of("runs:rm3,bm25,k=1,b=0,bm25", runs).runs == ("rm3", "bm25,k=1,b=0", "bm25")
+    assert family_of("baseline:bm25,k=1", runs).baseline == "bm25,k=1"
+    with pytest.raises(ValueError, match="names the run k=2"):
+        family_of("runs:bm25,k=2", runs)
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [

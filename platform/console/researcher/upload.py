@@ -134,11 +134,11 @@ def _quotation(results: ResultsRequest, corrected: Estimate | None, verdict: str
         return ""
     if corrected.computation_id != results.computation.pk:
         return ""
-    n_topics = results.campaign.collection.topics.count()
+    row: Any = results.campaign
     return methods_words(
         results.computation,
         corrected,
         verdict,
-        n_topics=n_topics,
+        n_topics=row.n_drawn_topics or 0,
         declared=results.declaration,
     )

@@ -47,6 +47,7 @@ def test_by_default_the_claim_is_about_topics_like_these_with_these_topics_besid
         assert (one["other"]["interval_low"], one["low"]) == (row.low, row.low)
         assert one["interval_low"] <= row.low
         assert one["interval_high"] >= row.high
+        assert (one["effect_size"] is None) == (one["effect_size_refusal"] != "")
         if one["t"] is not None:
             assert one["t"] == pytest.approx(paired.statistic, rel=1e-9)
             assert one["degrees_of_freedom"] == len(values[one["run"]]) - 1

@@ -29,6 +29,7 @@ class OtherClaimAnswer(serializers.Serializer[Any]):
     between_topics = serializers.FloatField(allow_null=True)
     significant = serializers.BooleanField()
     effect_size = serializers.FloatField(allow_null=True)
+    effect_size_refusal = serializers.CharField(allow_blank=True)
     claim_refusal = serializers.CharField(source="refusal", allow_blank=True)
     claim_warning = serializers.CharField(source="warning", allow_blank=True)
 
@@ -91,6 +92,9 @@ class ComparedAnswer(serializers.Serializer[Any]):
     )
     significant = serializers.BooleanField(source="compared.test.significant", default=False)
     effect_size = _number("compared.test.effect_size", "Standardised mean difference over topics")
+    effect_size_refusal = serializers.CharField(
+        source="compared.test.effect_size_refusal", default="", allow_blank=True
+    )
     claim_refusal = serializers.CharField(source="compared.test.refusal", default="", allow_blank=True)
     claim_warning = serializers.CharField(source="compared.test.warning", default="", allow_blank=True)
     other = OtherClaimAnswer(
