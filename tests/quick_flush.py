@@ -46,4 +46,4 @@ def empty_tables() -> None:
 
 def install() -> None:
     """Let every test that commits end this way."""
-    TransactionTestCase._fixture_teardown = lambda case: empty_tables()
+    TransactionTestCase._fixture_teardown = lambda case: empty_tables()  # type: ignore[attr-defined]

@@ -97,8 +97,8 @@ def _study(what: str, picture: Callable[[dict[str, Any], bool], Chart | None]) -
     """Return the picture of an analysis that somebody had made."""
 
     def draw(row: Campaign, sent: dict[str, Any]) -> Chart | None:
-        runs = [sent[name].run_id if name in sent else "" for name in ("run", "against")]
-        subject = AnalysisSubject(what, sent["measure"], *runs, family=sent.get("family", ""))
+        run, against = (sent[name].run_id if name in sent else "" for name in ("run", "against"))
+        subject = AnalysisSubject(what, sent["measure"], run, against, family=sent.get("family", ""))
         made = find(campaign=row, wanted=subject).result
         if made and "claim" in sent:
             made = under_claim(made, claim_of(sent["claim"]))

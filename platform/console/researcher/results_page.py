@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -42,7 +42,7 @@ class ResultsRequest:
     )
     choice: Mapping[str, str]  # of claim, family and adjustment
     choice_refusal: str  # why what was asked is none; then the choice is the default
-    asked_choice: str = ""  # the part of an address that asks for the same claim and family
+    asked: Mapping[str, str] = field(default_factory=dict)  # what of it was asked for, by name
 
     @cached_property
     def declaration(self) -> Audit | None:
@@ -93,7 +93,8 @@ class ResultsRequest:
             "measure": self.measure,
             "measures": self.measures,
             "tab": tab,
-            "asked_choice": self.asked_choice,
+            "asked": self.asked,
+            "asked_choice": f"&{urlencode(self.asked)}" if self.asked else "",
             "table_formats": TABLE_FORMATS,
         }
 
@@ -124,9 +125,8 @@ def results_request(request: HttpRequest, campaign_id: uuid.UUID) -> ResultsRequ
         raise Http404
     newest = latest_computation(campaign=row)
     choice, fault = choice_of(request, row)
-    asked = {name: choice[name] for name in ("claim", "family") if name in request.GET and not fault}
-    kept = f"&{urlencode(asked)}" if asked else ""
-    return ResultsRequest(row, newest, measure, measures, row.selection == COMPLETE.key, choice, fault, kept)
+    asked = {name: value for name, value in choice.items() if name in request.GET and not fault}
+    return ResultsRequest(row, newest, measure, measures, row.selection == COMPLETE.key, choice, fault, asked)
 
 
 def runs_in_order(computation: Computation | None, measure: str) -> list[Run]:

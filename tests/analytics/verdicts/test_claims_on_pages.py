@@ -182,6 +182,8 @@ def test_the_ranking_says_which_test_its_ranks_come_from(campaign, page):
     assert "max-t" not in text_of(like)
     assert "by the step-down max-t test" in text_of(these)
     assert "the errors of the runs are correlated. Report" in text_of(these)
+
+
 def hidden_inputs(text, form):
     """Return the hidden inputs of the form that starts with these words."""
     inside = text.split(form, 1)[1].split("</form>", 1)[0]

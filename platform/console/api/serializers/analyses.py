@@ -10,12 +10,12 @@ from analytics.services.analyses import ANALYSES, AnalysisSubject, analysis_of, 
 from analytics.services.analyses import AnalysisState as FoundAnalysis
 from analytics.services.analyses.papers import under_conditions
 from analytics.services.assumptions import QUESTIONS, newest_answers, what_forbids
-from analytics.services.families import asked_family
+from analytics.services.families import asked_family, default_claim
 from analytics.services.plan_terms import USUAL_POWER, TermsRefused, terms_of
 from analytics.services.recomputation import measures_of
 from analytics.services.reuse import Answer, ReuseQuestion
 from analytics.services.top_up import TopUpAnswer
-from console.claims import claim_fields, default_claim
+from console.claims import claim_fields
 from judging.models import Campaign
 from judging.serializers.strict import Finite, Strict, StrictQuery, Word
 from sampling.design_fields import LONGEST_MEASURE, MOST_ITEMS

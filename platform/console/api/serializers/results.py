@@ -92,7 +92,7 @@ class OneEstimateAnswer(EstimateAnswer):
 
     class Meta:
         model = Estimate
-        fields = ("run", "run_b", "measure", "method", *NUMBERS)
+        fields: tuple[str, ...] = ("run", "run_b", "measure", "method", *NUMBERS)
 
 
 class RankedRunAnswer(serializers.Serializer[Any]):
