@@ -84,7 +84,7 @@ class EstimateAnswer(serializers.ModelSerializer[Estimate]):
 
     class Meta:
         model = Estimate
-        fields = ("id", "run", "run_b", "measure", "method", *NUMBERS)
+        fields: tuple[str, ...] = ("id", "run", "run_b", "measure", "method", *NUMBERS)
 
 
 class OneEstimateAnswer(EstimateAnswer):
@@ -92,7 +92,7 @@ class OneEstimateAnswer(EstimateAnswer):
 
     class Meta:
         model = Estimate
-        fields: tuple[str, ...] = ("run", "run_b", "measure", "method", *NUMBERS)
+        fields = ("run", "run_b", "measure", "method", *NUMBERS)
 
 
 class RankedRunAnswer(serializers.Serializer[Any]):
