@@ -83,7 +83,7 @@ def sensitivity(
         "pair": [names[run] for run in _ends(_pair(base), base.n_runs)],
         "n_assessors": len(np.unique(arrays.label_assessor)),
         "n_left_out": sum(variant.group == "assessor" for variant in variants),
-        "claims": {key: {**one.reported(method), "variants": rows[key]} for key, one in told.items()},
+        "claims": {key: {**one.counts(method), "variants": rows[key]} for key, one in told.items()},
     }
 
 
@@ -237,7 +237,7 @@ class _ClaimReport:
         self.before = base.verdicts(claim, family)
         self.pair, self.shown = _pair(base), _best_runs(base)[:SHOWN_RUNS]
 
-    def reported(self, method: Method) -> dict[str, Any]:
+    def counts(self, method: Method) -> dict[str, Any]:
         return {
             "n_pairs": int((self.before != NOT_ESTIMABLE).sum()),
             "n_apart": int(np.isin(self.before, (1, -1)).sum()),
