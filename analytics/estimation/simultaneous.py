@@ -85,7 +85,7 @@ class PairTest:
         ValueError
             A level outside (0, 1).
         """
-        asked = left = _asked(self.is_tested, runs, level)
+        asked = left = _pairs_in_question(self.is_tested, runs, level)
         while left.any():
             beyond = left & (self._statistic > self._largest(left, level))
             left = left & ~beyond
@@ -122,13 +122,13 @@ def pairs_apart_by_holm(p_values: Floats, runs: Sequence[int] | None = None, *, 
     >>> pairs_apart_by_holm(np.array([[np.nan, 0.03], [0.03, np.nan]])).tolist()
     [[False, True], [True, False]]
     """
-    asked = _asked(np.isfinite(p_values), runs, level)
+    asked = _pairs_in_question(np.isfinite(p_values), runs, level)
     apart = np.zeros(asked.shape, dtype=bool)
     apart[asked] = holm(p_values[asked]) < level
     return np.asarray(apart | apart.T)
 
 
-def _asked(is_tested: Bools, runs: Sequence[int] | None, level: float) -> Bools:
+def _pairs_in_question(is_tested: Bools, runs: Sequence[int] | None, level: float) -> Bools:
     """Return the pairs [i, j] with i < j that are tested, all or those of some runs; ValueError for a wrong level."""
     if not 0 < level < 1:
         raise ValueError(f"level must be in (0, 1), got {level}")
