@@ -116,8 +116,8 @@ class PairTest:
 def pairs_apart_by_holm(p_values: Floats, runs: Sequence[int] | None = None, *, level: float = 0.05) -> Bools:
     """Return what `PairTest.pairs_apart` does, by Holm's test: it asks nothing of the errors but their p-values.
 
-    For topics like these: a covariance of a few topics' values is no better known than their variances, and with it
-    more is told apart wrongly than the level allows (benchmarks/claims.py).
+    For topics like these: with the covariance of few topics' values, skewed as they are, more is told apart wrongly
+    (benchmarks/claims.py).
 
     >>> pairs_apart_by_holm(np.array([[np.nan, 0.03], [0.03, np.nan]])).tolist()
     [[False, True], [True, False]]

@@ -60,9 +60,9 @@ class Ranking:
     """The runs, the best first; `refusal` says why there is no ranking, `left_out` why some runs are not in it.
 
     `tau`: between this ranking and the true one. Of `n_pairs` pairs `n_apart` are significant by Holm's test and
-    `n_apart_max_t` by the test of the ranks: step-down max-t for these topics, Holm's for topics like these, where the
-    covariance of few topics' values tells too many pairs apart (benchmarks/claims.py). `n_unknown` pairs have no
-    estimate; their runs' errors are taken as independent. Fewer than 10 items with a gain above 0 carry `n_few` pairs.
+    `n_apart_max_t` by the test of the ranks: step-down max-t for these topics, and for topics like these Holm's, since
+    max-t is wrong more often there (benchmarks/claims.py). `n_unknown` pairs have no estimate; their runs' errors are
+    taken as independent. Fewer than 10 items with a gain above 0 carry `n_few` pairs.
     """
 
     measure: str
