@@ -12,13 +12,17 @@ from small_campaign import judge_all, judge_audit, make_assessor, make_campaign,
 import analytics.tasks  # noqa: F401 (registers the jobs)
 from analytics.models import Release
 from analytics.services.analyses import AnalysisSubject, ask
+from analytics.services.families import declare_family
 from analytics.services.recomputation import recompute
-from judging.models import Campaign
+from judging.models import Campaign, Run
 from sampling.services.auditing import audit
 from touchstone import jobs
 from touchstone.models import Job, User, WorkerHeartbeat
 
 pytestmark = browser.MARKS
+TOO_WIDE = """() => document.documentElement.scrollWidth <= 360 ? [] :
+    [...document.querySelectorAll("main *")].filter(e => e.getBoundingClientRect().right > 361)
+    .slice(0, 3).map(e => e.outerHTML.slice(0, 200))"""
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +123,19 @@ def test_the_pages_of_results_fit_a_phone_and_work_without_script(chromium, web,
             page.wait_for_selector("h1")
             wide = page.locator("main").bounding_box()
             assert wide["x"] + wide["width"] <= 360, tab
+        # a choice that does not exist, and a family with a long name that does
+        name = "x" * 150
+        Run.objects.create(collection=campaign.collection, run_id=name, n_topics=0, n_lines=0)
+        declare_family(campaign=campaign, user=user, name=f"runs:run0,{name}")
+        for tab in ("pairs/?", "ranking/?", "pair/?a=run0&b=run1&"):
+            for choice, shown in (
+                (f"family=runs:{name},nobody{name}", "This choice does not exist."),
+                ("claim=all", "This choice does not exist."),
+                ("", "runs:run0,xxx"),
+            ):
+                page.goto(f"{web}/results/{campaign.pk}/{tab}{choice}")
+                assert shown in page.inner_text("main"), (tab, choice)
+                assert page.evaluate(TOO_WIDE) == [], (tab, choice)
         page.goto(f"{web}/results/{campaign.pk}/pairs/")
         assert page.locator(
             "button:has-text('Copy')"
