@@ -1,14 +1,19 @@
 """What the judgments and the audit of a release say of a sum over documents, of any run's weights."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from analytics.estimation.correction import correct
+from analytics.estimation.estimate import Refusal
 from analytics.estimation.samples import AuditSample, Labels
 from analytics.estimation.two_phase import two_phase
 from analytics.releases.evaluation import Result
 from analytics.releases.sampled import SampledRelease
 from analytics.releases.verify_facts import Facts, Floats, GoldColumns
 from sampling.measures.scoring import ScaledMeasure
+
+ROUNDING = 1e-12
 
 
 def audit_corrected(
@@ -44,7 +49,16 @@ def audit_corrected(
         )
     added = np.zeros(facts.item.size)
     added[is_open] = corrected.item_corrections
-    return corrected.estimates[0], topic_parts(facts, weights, known, added)
+    return without_rounding(corrected.estimates[0]), topic_parts(facts, weights, known, added)
+
+
+def without_rounding(found: Result) -> Result:
+    """Return an estimate of 0 where rounding leaves 1e-17 of it: without an error that would count as a difference."""
+    if isinstance(found, Refusal) or not 0 < abs(found.value) <= ROUNDING:
+        return found
+    if found.standard_error == 0:
+        return replace(found, value=0.0, low=0.0, high=0.0)
+    return replace(found, value=0.0)
 
 
 def labels_of(facts: Facts, n_grades: int) -> Labels:

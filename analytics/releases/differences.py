@@ -23,7 +23,7 @@ from analytics.estimation.topics import (
     t_warning,
 )
 from analytics.estimation.wording import ClaimTest, PairComparison
-from analytics.releases.audit import audit_corrected
+from analytics.releases.audit import audit_corrected, without_rounding
 from analytics.releases.evaluating import ratio_audited
 from analytics.releases.predictions import predictions
 from analytics.releases.sampled import PlacedRun, SampledRelease
@@ -149,7 +149,7 @@ def _of_ratio(
     ranks = np.stack([run.placed.ranks(facts.topic.size) for run in (a, b)])
     known = predictions(facts, about, measure)
     answer = ratio_audited(sampled, measure, parsed, ranks, known)
-    found, values = answer.results[2], answer.topic_values
+    found, values = without_rounding(answer.results[2]), answer.topic_values
     if isinstance(found, Refusal):
         return found
     return Difference(found, None if values is None else values[0] - values[1])

@@ -6,12 +6,17 @@ import json
 import pytest
 from django.core.management import CommandError, call_command
 from release_runs import new_run, write_run
-from small_release import change_lines, made_once, unpacked
+from small_release import change_lines, judged_campaign, made_once, release_of, unpacked
 
+from analytics.estimation.claims import CLAIMS
 from analytics.estimation.comparison import holm
+from analytics.estimation.wording import sentence
 from analytics.releases.verify import verify
 from analytics.releases.verify_claims import holm as holm_again
 from analytics.releases.verify_claims import like_these
+from analytics.services.comparisons import Comparisons
+from analytics.services.families import asked_family
+from analytics.services.recomputation import recompute
 
 pytestmark = pytest.mark.django_db
 
@@ -172,3 +177,33 @@ def test_a_file_with_the_name_of_a_run_has_its_adjusted_p_only_where_it_is_that_
 def test_what_cannot_be_compared_is_refused_by_name(arguments, words, release):
     with pytest.raises(CommandError, match=words):
         call_command("evaluate", str(release), *arguments)
+
+
+def test_every_pair_has_offline_the_numbers_of_the_page_for_both_claims(tmp_path, capsys):
+    """With nearly every document audited some differences are exact: what rounding leaves of 0 is no difference."""
+    made = judged_campaign(tmp_path, budget=42, audited=40)
+    computed = recompute(campaign=made)
+    folder = unpacked(release_of(made), tmp_path)
+    n_exact = 0
+    for measure in ("DCG@10", "P@10", "nDCG@10", "AP@10"):
+        rows = computed.estimates.filter(measure=measure, method="corrected", run_b__isnull=False)
+        for claim in CLAIMS:
+            among = Comparisons(computed, measure, asked_family(made), claim)
+            for row in rows.select_related("run", "run_b"):
+                runs = row.run.run_id, row.run_b.run_id
+                arguments = (runs[0], measure, "--against", runs[1], "--claim", claim.key)
+                [told] = told_by(folder, *arguments, capsys=capsys)["comparisons"]
+                page = among.of(row)
+                where = (measure, claim.key, *runs)
+                for name in ("low", "high", "t", "degrees_of_freedom", "p", "p_adjusted", "effect_size"):
+                    for side, test in ((told, page.test), (told["other"], page.other)):
+                        assert side[name] == near(getattr(test, name)), (*where, name)
+                assert told["significant"] == page.test.significant, where
+                assert told["n_family"] == page.n_family, where
+                assert sentence(page).startswith(told["verdict"]), where
+                n_exact += row.standard_error == 0 and row.value == 0
+    assert n_exact > 0
+
+
+def near(number):
+    return number if number is None else pytest.approx(number, rel=1e-6, abs=1e-9)
