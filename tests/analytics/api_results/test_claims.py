@@ -164,9 +164,12 @@ def test_max_t_by_random_signs_is_given_on_request_and_never_below_the_p_of_one_
 def test_a_choice_that_does_not_exist_is_refused_by_its_field(ask, query, field):
     pair = {"run": "run0", "against": "run1"}
     addresses = (("comparisons", {}), ("comparison", pair), ("estimates", {}), ("ranking", {}))
+    addresses += (("run-estimate", pair), ("tables/pairs", {}))
     plots = ("forest", {}), ("pair", pair), ("pairs", {}), ("ranks", {}), ("sensitivity", {})
     for path, more in (*addresses, *((f"plots/{name}", more) for name, more in plots)):
-        assert field in ask(path, status=400, **more, **query).json()["errors"], path
+        answer = ask(path, status=400, **more, **query)
+        assert answer["Content-Type"] == "application/problem+json", path
+        assert field in answer.json()["errors"], path
     if field != "adjustment":
         assert field in ask("analyses", status=400, what="sensitivity", **query).json()["errors"]
     assert not ComparisonFamily.objects.exists()
