@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import Q
+
 from analytics.estimation.claims import LIKE_THESE, THESE
 from analytics.estimation.wording import ADJUSTMENTS, LEVEL
 from analytics.methods import REPORTED
@@ -166,4 +168,14 @@ def _terms(asked: TableRequest) -> Terms:
         else f"two-sided test of the {REPORTED.short} difference for these topics",
         adjustment=adjustment if n else "",
         level=LEVEL,
+        runs_outside=_runs_outside(asked),
     )
+
+
+def _runs_outside(asked: TableRequest) -> tuple[str, ...]:
+    """Return the runs whose numbers have room for documents that could not be judged."""
+    stored = asked.computation.estimates.filter(measure=asked.measure, method=REPORTED.key)
+    wider = stored.filter(Q(outside_low__gt=0) | Q(outside_high__gt=0))
+    rows = wider.values_list("run__run_id", "run_b__run_id", "outside_low", "outside_high")
+    above = {run for run, _, _, up in rows if up}
+    return tuple(sorted(above | {run_b for _, run_b, down, _ in rows if run_b and down}))

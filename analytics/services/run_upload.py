@@ -68,14 +68,14 @@ class RunEstimates:
     is_from_upload: bool = False
     computation: Computation | None = None
 
-    def compared(self, comparisons: Comparisons) -> PairComparison | None:
+    def comparison(self, comparisons: Comparisons) -> PairComparison | None:
         """Return both claims of the difference; an upload belongs to no family that was declared before it."""
         corrected = reported_of(self.differences)
         return comparisons.of(corrected) if corrected else None
 
     def verdict(self, comparisons: Comparisons) -> str:
         """Return what is said of the difference; nothing where there is none."""
-        compared = self.compared(comparisons)
+        compared = self.comparison(comparisons)
         return sentence(compared) if compared else ""
 
 

@@ -21,6 +21,7 @@ class Terms:
     test: str  # "two-sided test of the difference"
     adjustment: str  # "p adjusted by Holm over all 28 pairs of runs"; empty where nothing was tested
     level: float = 0.05
+    runs_outside: tuple[str, ...] = ()  # whose intervals cover documents that could not be judged
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,7 @@ def pairs_table(differences: Sequence[Difference], terms: Terms) -> Table:
     )
     said = [
         f"Differences in {terms.measure}, {terms.estimate}, with 95 % confidence intervals {terms.claim}",
+        *_outside_words(terms),
         *_test_words(terms),
     ]
     return Table(_key("pairs", terms), _sentences(said), columns, tuple(rows), tuple(notes.texts))
@@ -180,7 +182,7 @@ class _MarkedRuns:
 
     def caption(self, said: Sequence[str], terms: Terms) -> str:
         words = self.marks.words(self.baseline)
-        return _sentences([*said, *([words, *_test_words(terms)] if words else [])])
+        return _sentences([*said, *_outside_words(terms), *([words, *_test_words(terms)] if words else [])])
 
 
 def _wins(differences: Iterable[Difference]) -> Wins:
@@ -196,6 +198,12 @@ def _test_words(terms: Terms) -> list[str]:
     if not terms.adjustment:
         return ["No difference was tested"]
     return [f"Significant: {terms.test}, {terms.adjustment}, below {terms.level:g}"]
+
+
+def _outside_words(terms: Terms) -> list[str]:
+    if not terms.runs_outside:
+        return []
+    return [f"Intervals of {', '.join(terms.runs_outside)} cover documents that could not be judged"]
 
 
 def _interval(low: float | None, high: float | None) -> Interval | None:

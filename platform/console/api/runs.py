@@ -94,7 +94,7 @@ class RunEstimateView(APIView):
             "against": estimates.against.run_id if estimates.against else None,
             **{name: getattr(estimates, name) for name in ("as_of", "is_from_upload")},
             "verdict": estimates.verdict(among),
-            "compared": estimates.compared(among),
+            "compared": estimates.comparison(among),
             **{name: getattr(estimates, name) for name in ("values", "differences")},
         }
         return Response(RunEstimateAnswer(body).data)

@@ -15,9 +15,10 @@ from analytics.models import Estimate
 from analytics.releases.verify import verify
 from analytics.services import outside
 from analytics.services.comparisons import Comparisons
-from analytics.services.families import question_family
+from analytics.services.families import asked_family, question_family
 from analytics.services.ranking import ranking_of
 from analytics.services.recomputation import recompute
+from analytics.services.result_tables import TableRequest, result_table
 from analytics.services.reuse import ReuseQuestion, answer
 from console.researcher.reuse import verdict
 from judging.models import Judgment
@@ -230,6 +231,15 @@ def test_what_is_likely_comes_from_what_single_runs_brought_in(tmp_path):
     assert worth.expected_above == pytest.approx(W * max(gain, 0.0) / weight)
     assert worth.cautious_above == pytest.approx(W * max(max(g, 0.0) / w for g, w in alone.values() if w))
     assert 0 <= worth.expected_above <= worth.cautious_above
+
+
+def test_tables_for_a_paper_name_the_runs_whose_intervals_cover_what_could_not_be_judged(campaign):
+    computation = recompute(campaign=campaign)
+    among = Comparisons(computation, "P@10", asked_family(campaign))
+    for key in ("runs", "pairs", "ranking"):
+        caption = result_table(key).make(TableRequest(computation, among)).caption
+        assert "Intervals of late cover documents that could not be judged." in caption
+    assert computation.estimates.filter(measure="P@10", run__run_id="late", outside_high__gt=0).exists()
 
 
 def test_of_two_runs_with_documents_outside_the_pooled_rankings_are_read_once(tmp_path, monkeypatch):
