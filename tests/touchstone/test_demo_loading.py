@@ -1,16 +1,20 @@
 """Loading the demo: what takes long happens before its transaction, and whoever starts it sees what is being done."""
 
+from functools import partial
 from io import StringIO
 from itertools import islice
+from types import SimpleNamespace
 
 import pytest
 from django.core.management.base import OutputWrapper
 from django.db import connection
 
 from judging.models import Collection, GoldAnswer
+from touchstone import embedded
 from touchstone.demo import docstrings, systems
 from touchstone.management.commands import load_demo
 from touchstone.management.commands.stack import line_writer
+from touchstone.processes import Program
 
 
 @pytest.mark.django_db(transaction=True)
@@ -81,3 +85,36 @@ def test_every_line_is_written_at_once():
     write = line_writer(OutputWrapper(stream))
     write("Starting ...")
     assert (stream.getvalue(), stream.n_flushed) == ("Starting ...\n", 1)
+
+
+def test_the_first_program_answers_before_the_next_is_started(tmp_path, monkeypatch):
+    """Pages come first: a worker that starts beside them takes half of a small machine."""
+    events: list[str] = []
+
+    class Recorded(Program):
+        def start(self, log_folder):
+            events.append(f"{self.name} started")
+
+        def stop(self, seconds=20):
+            events.append(f"{self.name} stopped")
+
+    def stop():
+        events.append("all answer")
+        raise embedded.Stop
+
+    monkeypatch.setattr(embedded, "deaf_to_signals", lambda: None)
+    programs: list[Program] = [
+        Recorded(name, [], ready=partial(events.append, f"{name} answers")) for name in ("web", "worker")
+    ]
+    servers = SimpleNamespace(programs=[], database_url="", redis_url="")
+    with pytest.raises(embedded.Stop):
+        embedded.supervise(tmp_path, servers, programs, print, stop)
+    assert events == [
+        "web started",
+        "web answers",
+        "worker started",
+        "worker answers",
+        "all answer",
+        "worker stopped",
+        "web stopped",
+    ]

@@ -113,7 +113,7 @@ def _late_systems(documents: Sequence[Mapping[str, str]]) -> Systems:
     both = [terms(document["title"]) + terms(document["text"]) for document in documents]
     return {
         "late-bm25": (_bm25(both, "lucene", k1=0.3, b=0.4), ("title",)),
-        "late-bm25-description": (_bm25(both, "lucene", k1=0.9, b=0.9), ("description",)),
+        "late-tf-idf": (_tf_idf(both), ("description",)),
     }
 
 
