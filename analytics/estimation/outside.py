@@ -86,7 +86,11 @@ class OutsideGain:
 
 
 def outside_gain(
-    weight: ArrayLike, largest_gain: float, pairs: tuple[Ints, Ints], why: Sequence[str] = ()
+    weight: ArrayLike,
+    largest_gain: float,
+    pairs: tuple[Ints, Ints],
+    why: Sequence[str] = (),
+    common: ArrayLike = 0.0,
 ) -> OutsideGain:
     """Return what the documents outside may be worth to every run, then to every pair of runs.
 
@@ -100,6 +104,8 @@ def outside_gain(
         First and second run of every pair.
     why : sequence of str, one a run
         In words that the run returns such documents; read only where it does.
+    common : array [pair]
+        The weight that both runs of a pair give to the same documents: whatever these are worth, it cancels.
 
     >>> outside_gain([0, 0.25], 2, (np.array([0]), np.array([1]))).down.tolist()
     [0.0, 0.0, 0.5]
@@ -108,12 +114,23 @@ def outside_gain(
     if w.ndim != 1 or (w < 0).any() or not 0 <= largest_gain < np.inf:
         raise ValueError("weights must be flat and >= 0, and the largest gain >= 0 and finite")
     first, second = pairs
+    of_first, of_second = (np.maximum(w[runs] - np.asarray(common), 0.0) for runs in pairs)
     return OutsideGain(
-        down=np.concatenate([np.zeros(w.size), w[second]]) * largest_gain,
-        up=np.concatenate([w, w[first]]) * largest_gain,
+        down=np.concatenate([np.zeros(w.size), of_second]) * largest_gain,
+        up=np.concatenate([w, of_first]) * largest_gain,
         why=why,
-        run=np.concatenate([np.arange(w.size), np.where(w[first] > 0, first, second)]),
+        run=np.concatenate([np.arange(w.size), np.where(of_first > 0, first, second)]),
     )
+
+
+def common_weights(weights: Floats, pairs: tuple[Ints, Ints]) -> Floats:
+    """Return by pair of runs the sum over documents of the smaller of two weights [run, document].
+
+    >>> common_weights(np.array([[1, 0.5, 0], [0.5, 0.5, 1]]), (np.array([0]), np.array([1]))).tolist()
+    [1.0]
+    """
+    rows = zip(*pairs, strict=True)
+    return np.array([np.minimum(weights[a], weights[b]).sum() for a, b in rows], dtype=np.float64)
 
 
 def hold_against(results: Estimates, outside: OutsideGain, advice: str = "") -> Estimates:

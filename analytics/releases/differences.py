@@ -112,14 +112,15 @@ def _of_sum(
     facts, parsed = sampled.facts, parse_linear(measure.name)
     table = rank_weights(parsed, parsed.last_rank) / len(facts.topics)
     never = (facts.first_probability == 0).all(axis=0)
-    weights, unknown, beyond = np.zeros(facts.topic.size), np.zeros(2), np.zeros(2)
-    for one, (run, sign) in enumerate(((a.placed, 1.0), (b.placed, -1.0))):
+    each, unknown = np.zeros((2, facts.topic.size)), np.zeros(2)
+    for one, run in enumerate((a.placed, b.placed)):
         near = run.rank <= parsed.last_rank
-        own = table[run.rank[near] - 1]
-        weights[run.place[near]] += sign * own
+        each[one, run.place[near]] = table[run.rank[near] - 1]
         if not sampled.is_foreign:
             unknown[one] = table[run.outside[run.outside <= parsed.last_rank] - 1].sum()
-        beyond[one] = unknown[one] + own[never[run.place[near]]].sum()
+    weights = each[0] - each[1]
+    # What both return at one rank cancels, whatever it is worth.
+    beyond = unknown + (each - each.min(axis=0))[:, never].sum(axis=1)
     if not weights.any() and not unknown.any():
         same = "the two runs are the same inside the cutoff"
         return Difference(Estimate(0.0, 0.0, 0.0, 0.0, None, 0, (), (), same), None)

@@ -56,12 +56,14 @@ class OutsideWeights:
         Refused where they may move an end by more than half the interval; in a release of before (`is_old`), wherever
         there are any.
         """
-        if "refused" in again or (run_b is not None and self.is_same(run, run_b)):
+        if "refused" in again:
             return again
-        up, down = (
-            0.0 if one is None else self.gain * float(self.unknown[one] + self.inside[one].sum())
-            for one in (run, run_b)
-        )
+        other = 0.0 if run_b is None else self.inside[run_b]  # what both return at one rank cancels
+        up = self.gain * float(self.unknown[run] + np.maximum(self.inside[run] - other, 0.0).sum())
+        down = 0.0
+        if run_b is not None:
+            only_b = np.maximum(self.inside[run_b] - self.inside[run], 0.0).sum()
+            down = self.gain * float(self.unknown[run_b] + only_b)
         most = max(up, down)
         if most == 0:
             return again

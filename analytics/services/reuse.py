@@ -113,7 +113,7 @@ def answer(*, campaign: Campaign, asked: ReuseQuestion) -> Answer:
         pool = _judged_pool(campaign, draw, measure, frame, judged, given, chance)
         worth = outside_worth(
             asked=runs,
-            weight=[_weight_outside(draw, measure, table, place) for place in range(len(runs))],
+            weight=_weights_outside(draw, measure, table, frame.height, len(runs)),
             forecast=_forecast_inside(weights, probability, spread),
             pool=pool,
         )
@@ -173,10 +173,20 @@ def _judged_pool(
     )
 
 
-def _weight_outside(draw: Draw, measure: Measure[Linear], table: pl.DataFrame, place: int) -> float:
-    """Return the weight of the documents of one of the asked runs that could not be judged."""
-    ranks = table.filter(pl.col("inclusion_probability") == 0)[f"rank_{place}"].to_numpy()
-    return float(run_weights(measure, ranks, _n_topics(draw)).sum())
+def _weights_outside(
+    draw: Draw, measure: Measure[Linear], table: pl.DataFrame, n_frame: int, n_runs: int
+) -> list[float]:
+    """Return by asked run the weight of its documents that could not be judged.
+
+    What both of two runs return at one rank cancels where it is of the frame, which comes first in the table.
+    """
+    weights = np.stack(
+        [run_weights(measure, table[f"rank_{place}"].to_numpy(), _n_topics(draw)) for place in range(n_runs)]
+    )
+    if n_runs > 1:
+        weights[:, :n_frame] -= weights[:, :n_frame].min(axis=0)
+    never = table["inclusion_probability"].to_numpy() == 0
+    return [float(one) for one in weights[:, never].sum(axis=1)]
 
 
 def _forecast_inside(weights: Floats, probability: Floats, spread: Floats) -> float | None:

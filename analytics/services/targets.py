@@ -15,7 +15,7 @@ from analytics.estimation.evidence import (
     Settled,
     Targets,
 )
-from analytics.estimation.outside import OutsideGain, outside_gain, reason_outside
+from analytics.estimation.outside import OutsideGain, common_weights, outside_gain, reason_outside
 from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays, Floats
 from analytics.services.basis import Basis
@@ -37,13 +37,14 @@ def linear_targets(basis: Basis, measure: Measure[Linear]) -> LinearTargets:
     everything = weights_of_runs(measure, arrays.returned, arrays.n_topics)
     entries, never = _within_reach(arrays, everything)
     weights = TargetWeights(entries)
+    common = common_weights(never, weights.pairs)
     unknown = [float(run_weights(measure, ranks, arrays.n_topics).sum()) for ranks in _beyond_reach(arrays)]
     prediction = basis.predictions.of_gains(gains, relevant)
     unsupported = weights.unsupported_share(arrays.frame["inclusion_probability"].to_numpy())
     # What two runs return beside a foreign sample, or outside the frame, nobody knows: perhaps not the same.
     is_zero = TargetWeights(everything).is_zero() & (not arrays.is_foreign)
     is_zero &= outside_gain(unknown, 1.0, weights.pairs).most == 0
-    beyond = never + np.array(unknown)
+    beyond = never.sum(axis=1) + np.array(unknown)
     return LinearTargets(
         measure=measure,
         gains=gains,
@@ -57,7 +58,7 @@ def linear_targets(basis: Basis, measure: Measure[Linear]) -> LinearTargets:
         settled=_settled_answers(
             arrays, measure.name, np.zeros(beyond.size), weights.pairs, is_zero, unsupported
         ),
-        outside=_outside(arrays, measure, beyond, gains, weights.pairs, is_zero),
+        outside=_outside(arrays, measure, beyond, common, gains, weights.pairs, is_zero),
     )
 
 
@@ -65,32 +66,36 @@ def _outside(
     arrays: CampaignArrays,
     measure: Measure[Linear],
     beyond: Floats,
+    common: Floats,
     gains: Floats,
     pairs: tuple[Ints, Ints],
     is_zero: np.ndarray,
 ) -> OutsideGain | None:
     """Return what the documents that could not be judged may be worth, if a run returns any; `beyond`: their weights.
 
+    `common`: by pair, what of it cancels.
     Two runs that are the same inside the cutoff are so whatever they return.
     """
     if not beyond.any():
         return None
     how = " (the imported file has no judgment of them)" if arrays.is_complete else ""
     why = [f"{reason_outside(run.run_id, measure.name)}{how}" for run in arrays.runs]
-    found = outside_gain(beyond, float(gains.max()), pairs, why)
+    found = outside_gain(beyond, float(gains.max()), pairs, why, common)
     return replace(found, down=np.where(is_zero, 0.0, found.down), up=np.where(is_zero, 0.0, found.up))
 
 
 def _within_reach(arrays: CampaignArrays, weights: SparseRuns) -> tuple[SparseRuns, Floats]:
-    """Return the weights of what the design can draw, and by run the sum of all others.
+    """Return the weights of what the design can draw, and [run, item] those of all others.
 
     Where whole topics are drawn they stay: a topic that cannot be drawn is no document less.
     """
     never = arrays.frame["inclusion_probability"].to_numpy() == 0
     if arrays.has_whole_topics or not never.any():
-        return weights, np.zeros(weights.n_runs)
+        return weights, np.zeros((weights.n_runs, 0))
     gone = never[weights.item]
-    beyond = np.bincount(weights.run, weights.value * gone, weights.n_runs).astype(np.float64)
+    beyond = np.zeros((weights.n_runs, int(never.sum())))
+    place = np.cumsum(never) - 1
+    beyond[weights.run[gone], place[weights.item[gone]]] = weights.value[gone]
     return weights.with_values(np.where(gone, 0.0, weights.value)), beyond
 
 
