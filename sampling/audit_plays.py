@@ -5,6 +5,7 @@ errors, and asks the strategy, as a real audit does (`sampling.strategies`).
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,13 @@ from sampling.strategies import strategy_probabilities
 
 N_PLAYS = 20
 CHECKS_A_GRADE = 20.0  # gold checks of every true grade that a strategy is taken to have seen
+
+
+class PlayedJudgments(NamedTuple):
+    """The true grade of every item, and its labels [item, label]."""
+
+    gold: NDArray[np.int64]
+    labels: NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +93,10 @@ class AuditPlay:
         for _ in range(plays):
             here = np.flatnonzero(rng.random(pi.size) < pi if drawn is None else drawn)
             if here.size:
-                judged = self._judged_items(here, rng)
                 chance = strategy_probabilities(
-                    strategy, judged, expected_count=min(n_items, float(here.size))
+                    strategy,
+                    self.judged_items(here, self.judge(here, rng)),
+                    expected_count=min(n_items, float(here.size)),
                 )
                 counted[here] += 1
                 inverse[here] += 1 / chance
@@ -99,15 +108,18 @@ class AuditPlay:
             found[~seen] = _from_neighbours(self.contrast / pi, seen, found)
         return np.asarray(np.minimum(found, 1.0))
 
-    def _judged_items(self, here: NDArray[np.int64], rng: np.random.Generator) -> Judged:
-        """Return these items as a strategy sees them, with true grades and labels that are likely."""
+    def judge(self, here: NDArray[np.int64], rng: np.random.Generator) -> PlayedJudgments:
+        """Return true grades and labels that are likely for these items."""
         upto = np.cumsum(self.chances[here], axis=1)[:, :-1]
         gold = (rng.random(here.size)[:, None] >= upto).sum(axis=1)
         bounds = np.cumsum(self.errors, axis=1)[gold, :-1]
         labels = (rng.random((here.size, self.n_labels, 1)) >= bounds[:, None, :]).sum(axis=2)
-        bronze = np.sort(labels, axis=1)[
-            :, (self.n_labels - 1) // 2
-        ]  # the median, of two grades the lower one
+        return PlayedJudgments(gold, labels)
+
+    def judged_items(self, here: NDArray[np.int64], judgments: PlayedJudgments) -> Judged:
+        """Return these items as a strategy sees them."""
+        # The bronze grade is the median of the labels, of two grades the lower one.
+        bronze = np.sort(judgments.labels, axis=1)[:, (self.n_labels - 1) // 2]
         pi = self.draw_probability[here]
         return Judged(
             influence=scale(self.contrast[here]) / pi,

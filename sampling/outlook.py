@@ -217,10 +217,12 @@ def outlook(
 def outlook_sentence(corrected: Mapping[str, Any]) -> str:
     """Return what is expected of the corrected number, from its outlook as JSON.
 
-    >>> shown = {"half_width": 0.658, "shares": {"drawing": 0.004, "assessors": 0.996, "topics": 0.0}, "refusal": "",
-    ...          "n_gold": 200, "errors_from": "measured in this campaign"}
-    >>> print(outlook_sentence(shown).replace(". ", ".\\n"))
-    Corrected number: expect ± 0.658, drawing 0 % and assessors' errors 100 % of its variance, with 200 gold labels.
+    >>> shown = {"half_width": 0.658, "middle": [0.61, 0.7], "n_plays": 20, "n_gold": 200, "refusal": "",
+    ...          "shares": {"drawing": 0.004, "assessors": 0.996, "topics": 0.0},
+    ...          "errors_from": "measured in this campaign"}
+    >>> print(outlook_sentence(shown).replace("; ", ";\\n").replace(". ", ".\\n"))
+    Corrected number: expect ± 0.658 (80 % of 20 simulated campaigns: ± 0.610 to ± 0.700), with 200 gold labels;
+    of its variance drawing 0 % and assessors' errors 100 %.
     Assessors' errors: measured in this campaign.
     """
     if corrected["refusal"]:
@@ -232,8 +234,19 @@ def outlook_sentence(corrected: Mapping[str, Any]) -> str:
         for name, share in corrected["shares"].items()
         if share or name != "topics"
     ]
-    of_what = f", {' and '.join(shares)} of its variance" if shares else ""
-    shown = f"{width:.3f}" if width >= 0.01 or width == 0 else f"{width:.2g}"
+    of_what = f"; of its variance {' and '.join(shares)}" if shares else ""
     gold = "" if corrected["n_gold"] is None else f", with {round(corrected['n_gold']):,} gold labels"
     source = f" Assessors' errors: {corrected['errors_from']}." if corrected["errors_from"] else ""
-    return f"Corrected number: expect ± {shown}{of_what}{gold}.{source}"
+    return f"Corrected number: expect {_width(width)}{_middle(corrected)}{gold}{of_what}.{source}"
+
+
+def _middle(corrected: Mapping[str, Any]) -> str:
+    """Return how far simulated campaigns differ; empty where none was simulated."""
+    if corrected["middle"] is None:
+        return ""
+    low, high = (_width(end) for end in corrected["middle"])
+    return f" (80 % of {corrected['n_plays']} simulated campaigns: {low} to {high})"
+
+
+def _width(width: float) -> str:
+    return f"± {width:.3f}" if width >= 0.01 or width == 0 else f"± {width:.2g}"

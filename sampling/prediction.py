@@ -30,6 +30,7 @@ from sampling.pooling import as_ranks
 N_FOLDS = 10
 # Precisions before any label, in logits: a standardised feature's coefficient has sd .32, a topic's intercept
 # sd 1, the shift and the change of slope of the prior sd 1.8.
+SCORE_RIDGE = 1.0
 FEATURE_RIDGE = 10.0
 TOPIC_RIDGE = 1.0
 CALIBRATION_RIDGE = 0.3
@@ -107,6 +108,25 @@ def rank_features(ranks: ArrayLike | SparseRuns, depth: int) -> FloatArray:
     best = entries.item_extremes(np.minimum, rank)
     columns[:, 5] = np.log(np.where(best == 0.0, deepest + 1.0, best))
     return standardise(columns)
+
+
+def item_evidence(
+    ranks: ArrayLike | SparseRuns, depth: int, score: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return what is known of each item before it is judged, [item, column], and how firmly each column is held near 0.
+
+    What the pooled runs say, and the imported scores, NaN where there is none: what a program said of the documents may
+    count for much.
+    """
+    table = as_ranks(ranks)
+    # A file that is all there is may have come without runs: then nothing is known before.
+    columns = [rank_features(table, depth) if table.n_runs else np.zeros((table.n_items, 0))]
+    ridge = [np.full(columns[0].shape[1], FEATURE_RIDGE)]
+    if score is not None:
+        missing = np.isnan(score)
+        columns += [np.where(missing, 0.5, score)[:, None], missing[:, None].astype(float)]
+        ridge.append(np.array([SCORE_RIDGE, FEATURE_RIDGE]))
+    return np.concatenate(columns, axis=1), np.concatenate(ridge)
 
 
 def standardise(features: ArrayLike) -> FloatArray:

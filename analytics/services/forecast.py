@@ -25,6 +25,7 @@ from touchstone.models import Job, User
 Rates = tuple[float, float]  # misses and false alarms, assumed where no gold has measured them
 
 LARGEST_AT_ONCE = 300_000  # lines of runs that a request may wait for: about two seconds
+LARGEST_PLAYED = 10_000  # items drawn, whose plays a request may wait for: about two seconds
 LARGEST_CONSENSUS = 30_000  # the same where the consensus of the runs is fitted first
 
 
@@ -60,7 +61,7 @@ def rank_rows(campaign: Campaign, depth: int) -> int:
 def is_made_at_once(campaign: Campaign, design: Design) -> bool:
     """Return whether a request makes the forecast itself."""
     most = min(LARGEST_AT_ONCE, LARGEST_CONSENSUS) if design.prior == "experts" else LARGEST_AT_ONCE
-    return rank_rows(campaign, design.depth) <= most
+    return design.budget <= LARGEST_PLAYED and rank_rows(campaign, design.depth) <= most
 
 
 def forecast(*, campaign: Campaign, design: Design, rates: Rates = USUAL_RATES) -> Forecast:
@@ -181,7 +182,9 @@ def _newest(campaign: Campaign, design: Design, rates: Rates) -> Job | None:
 
 
 def _payload(campaign: Campaign, design: Design, rates: Rates) -> dict[str, Any]:
-    """Return what the job is told. A forecast holds for the runs, scores and batches there were: they belong to it."""
+    """Return what the job is told. A forecast holds for the runs, scores and batches there were, and for what
+    gold has said of the assessors: they belong to it.
+    """
     collection, plan = campaign.collection, planned_audit(campaign)
     return {
         "campaign": str(campaign.pk),
@@ -194,4 +197,14 @@ def _payload(campaign: Campaign, design: Design, rates: Rates) -> dict[str, Any]
         "gold": n_gold_there(campaign, design),
         "scores": list(collection.score_lists.filter(name=design.scores).values_list("pk", flat=True)),
         "topics": collection.topics.count(),
+        "errors": _how_known(campaign, design, rates),
     }
+
+
+def _how_known(campaign: Campaign, design: Design, rates: Rates) -> dict[str, Any]:
+    """Return where the assessors' errors are known from now, and what they are."""
+    try:
+        errors = errors_for(campaign, design, rates)
+    except ValueError:  # what it says is for the forecast itself to say
+        return {}
+    return {"from": errors.origin, "given": errors.matrix.round(6).tolist()}

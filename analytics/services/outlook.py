@@ -16,12 +16,14 @@ from sampling.frames import returned_in_frame
 from sampling.judged import question_influence
 from sampling.measures.families import grade_gains, weights_of_runs
 from sampling.measures.registry import parse_linear, parse_measure
+from sampling.measures.sparse import SparseRuns, from_dense
 from sampling.models import Draw
 from sampling.outlook import USUAL_RATES, LabelErrors, assumed_errors
 from sampling.questions import Design
 from sampling.services.auditable import asked_runs
-from sampling.services.outlook import RATIO, ExpectedDraw, corrected_outlook, no_outlook
+from sampling.services.outlook import RATIO, ExpectedDraw, Numbers, corrected_outlook, no_outlook
 
+NOTHING_DRAWN = "No corrected number can be expected: no document is drawn"
 MOST_RUNS = 12  # of the question of the draw, that the played audit goes by
 Scope = ConfusionEstimate.Scope
 
@@ -123,38 +125,42 @@ def reuse_outlook(
     What is drawn is known; the audit is the planned one of the campaign's own question.
     """
     drawn = frame["drawn_in"].to_numpy() > 0
+    if not drawn.any():
+        return no_outlook(NOTHING_DRAWN)
     if not parse_measure(draw.parameters["measure"]).kind.is_sum:
         return no_outlook(RATIO)
     measure = parse_linear(draw.parameters["measure"])
     own_relevant = measure.relevant_grade or campaign.scale.relevant_grade
+    ranks = _ranks(campaign, draw, frame, drawn)
     expected = ExpectedDraw(
         frame["inclusion_probability"].to_numpy(),
-        _contrast(campaign, draw, frame, drawn),
+        _contrast(ranks, draw, drawn),
         frame["topic_id"].rank("dense").to_numpy().astype(np.int64) - 1,
         prior,
+        frame["prior"].to_numpy(),
+        ranks,
+        draw.parameters["depth"],
+        frame["score"].fill_null(float("nan")).to_numpy() if "score" in frame.columns else None,
         drawn,
     )
-    return corrected_outlook(
-        campaign,
-        expected,
-        np.square(weights),
-        gains=(gains, grade_gains(measure, campaign.scale.gains(), own_relevant)),
-        relevant=relevant,
-        errors=label_errors(campaign, relevant),
-    )
+    numbers = Numbers(np.square(weights), from_dense(weights[None]), ((0, None),), gains, relevant)
+    asked = grade_gains(measure, campaign.scale.gains(), own_relevant)
+    return corrected_outlook(campaign, expected, numbers, asked, label_errors(campaign, relevant))
 
 
-def _contrast(campaign: Campaign, draw: Draw, frame: pl.DataFrame, drawn: np.ndarray) -> FloatArray:
-    """Return how much a drawn document says about the question of the draw, by at most twelve of its runs."""
-    contrast = np.zeros(frame.height)
-    if not drawn.any():
-        return contrast
+def _ranks(campaign: Campaign, draw: Draw, frame: pl.DataFrame, drawn: np.ndarray) -> SparseRuns:
+    """Return where at most twelve runs of the question of the draw rank the drawn documents, [run, frame]."""
     runs = list(campaign.collection.runs.all())
     asked = asked_runs(draw, [run.run_id for run in runs])
     if len(asked) > MOST_RUNS:
         asked = [asked[place] for place in np.linspace(0, len(asked) - 1, MOST_RUNS).astype(int)]
     pairs = frame.filter(pl.Series(drawn)).select(ITEM_COLUMNS)
     ranks = returned_in_frame(pairs, [runs[place] for place in asked], draw.parameters["depth"])
+    place = np.flatnonzero(drawn).astype(ranks.item.dtype)
+    return SparseRuns(ranks.n_runs, frame.height, ranks.run, place[ranks.item], ranks.value)
+
+
+def _contrast(ranks: SparseRuns, draw: Draw, drawn: np.ndarray) -> FloatArray:
+    """Return how much a drawn document says about the question of the draw."""
     weights = weights_of_runs(parse_linear(draw.parameters["measure"]), ranks, len(draw.parameters["topics"]))
-    contrast[drawn] = question_influence(weights, np.ones(pairs.height))
-    return contrast
+    return np.where(drawn, question_influence(weights, np.ones(drawn.size)), 0.0)

@@ -8,9 +8,7 @@ from analytics.estimation.gold_prediction import Foreknowledge
 from analytics.frames import CampaignArrays, Floats
 from sampling.components import RunComponents, cross_fitted_with_components, run_components
 from sampling.measures.sparse import SparseRuns
-from sampling.prediction import FEATURE_RIDGE, rank_features
-
-SCORE_RIDGE = 1.0
+from sampling.prediction import item_evidence
 
 
 class Predictions:
@@ -82,20 +80,11 @@ class Predictions:
         return self._components
 
     def _evidence(self) -> tuple[Floats, Floats]:
-        """Return what all runs say of each item, and the imported scores with which the draw was made.
-
-        With them how firmly each column is held near 0: what a program said of the documents may count for much.
-        """
+        """Return what all runs say of each item, and the imported scores with which the draw was made."""
         if self._features is None:
             depth = self.arrays.draw.parameters["depth"]
             pool = self._ranks_of_pool()
-            # A file that is all there is may have come without runs: then nothing is known before.
-            columns = [rank_features(pool, depth) if pool.n_runs else np.zeros((pool.n_items, 0))]
-            ridge = [np.full(columns[0].shape[1], FEATURE_RIDGE)]
-            if "score" in self.arrays.frame.columns:
-                score = self.arrays.frame["score"].to_numpy()
-                missing = np.isnan(score)
-                columns += [np.where(missing, 0.5, score)[:, None], missing[:, None].astype(float)]
-                ridge.append(np.array([SCORE_RIDGE, FEATURE_RIDGE]))
-            self._features = np.concatenate(columns, axis=1), np.concatenate(ridge)
+            scores = "score" in self.arrays.frame.columns
+            score = self.arrays.frame["score"].to_numpy() if scores else None
+            self._features = item_evidence(pool, depth, score)
         return self._features

@@ -1,7 +1,8 @@
 """What a campaign's corrected number is expected to be worth: its planned audit, played on a draw to come or made."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,13 @@ from numpy.typing import NDArray
 from judging.models import Campaign
 from sampling.arrays import FloatArray
 from sampling.audit_plays import AuditPlay
+from sampling.campaign_plan import CampaignPlan, PlayedWidths
 from sampling.judged import question_influence
 from sampling.measures.families import weights_of_runs
 from sampling.measures.kinds import Linear
+from sampling.measures.sparse import SparseRuns
 from sampling.models import Audit, AuditSchedule, AuditTier
-from sampling.outlook import LabelErrors, grade_chances, label_classes, outlook
+from sampling.outlook import LabelErrors, Outlook, grade_chances, label_classes, outlook
 from sampling.services.population import Population
 
 SEED = 20  # of the plays: the same forecast at every look
@@ -23,6 +26,9 @@ OUT_OF_REACH = "No corrected number can be expected: some documents that affect 
 WITH_REPLACEMENT = "The corrected number is not forecast for draws with replacement"
 WHOLE_TOPICS = "The corrected number is not forecast where whole topics are drawn"
 RATIO = "The corrected number is not forecast where the question is about a ratio"
+NO_INTERVAL = "There will probably be no interval of the corrected number"
+MOST_PLAYED = 12  # comparisons of a question
+LARGEST_PLAYED = 300_000  # drawn documents
 ONE_CONTRAST = ("pair", "system", "ranking")  # here audits go by the contrast that the draw goes by
 
 
@@ -50,13 +56,44 @@ def planned_audit(campaign: Campaign) -> PlannedAudit | None:
 
 @dataclass(frozen=True, eq=False)
 class ExpectedDraw:
-    """The documents that a draw can select, as the audit will see them; `contrast` is of the campaign's question."""
+    """The documents that a draw can select, as the audit will see them; `contrast` is of the campaign's question.
+
+    `prior` is what their grades are expected by, `known_prior` what predictions of gold start from.
+    """
 
     probability: FloatArray
     contrast: FloatArray
     topic_index: NDArray[np.int64]
     prior: FloatArray
+    known_prior: FloatArray
+    ranks: SparseRuns  # of the pooled runs
+    depth: int
+    score: FloatArray | None = None
     drawn: NDArray[np.bool_] | None = None  # once that is known
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """The numbers that are forecast: the mean over them of w^2, and w of runs, at most some of many comparisons."""
+
+    squares: FloatArray
+    runs: SparseRuns
+    comparisons: tuple[tuple[int, int | None], ...]
+    gains: FloatArray
+    relevant: int
+
+
+Player = Callable[[CampaignPlan, int], PlayedWidths | str]
+_players: list[Player] = []
+
+
+def play_campaigns_with(player: Player) -> None:
+    """Let this function play campaigns with the reported estimator, which an app that imports this one has.
+
+    It takes a plan and a seed and returns the widths, or why there would be no interval.
+    """
+    if player not in _players:
+        _players.append(player)
 
 
 def design_outlook(population: Population, probability: FloatArray, errors: LabelErrors) -> dict[str, Any]:
@@ -70,14 +107,32 @@ def design_outlook(population: Population, probability: FloatArray, errors: Labe
         _contrast(population),
         np.asarray(population.pooled.topic_index, dtype=np.int64),
         population.design_prior,
+        population.prior,
+        population.pooled.returned,
+        population.design.depth,
+        population.score,
     )
-    return corrected_outlook(
-        population.campaign,
-        expected,
-        population.says.squared_contrast,
-        gains=(population.gains, population.gains),
+    return corrected_outlook(population.campaign, expected, _numbers(population), population.gains, errors)
+
+
+def _numbers(population: Population) -> Numbers:
+    """Return the comparisons of the design's question, evenly chosen where there are many."""
+    question, n = population.design.question, len(population.rows)
+    if question in ("system", "pool"):
+        asked: list[tuple[int, int | None]] = [(run, None) for run in range(n)]
+    elif question == "baseline":
+        asked = [(0, run) for run in range(1, n)]
+    else:
+        asked = list(combinations(range(n), 2))
+    if len(asked) > MOST_PLAYED:
+        asked = [asked[place] for place in np.linspace(0, len(asked) - 1, MOST_PLAYED).astype(int)]
+    ranks = population.pooled.returned.rows(population.rows)
+    return Numbers(
+        squares=population.says.squared_contrast,
+        runs=weights_of_runs(population.measure, ranks, len(population.topics)),
+        comparisons=tuple(asked),
+        gains=population.gains,
         relevant=population.relevant_grade,
-        errors=errors,
     )
 
 
@@ -90,66 +145,116 @@ def _contrast(population: Population) -> FloatArray:
 
 
 def corrected_outlook(
-    campaign: Campaign,
-    expected: ExpectedDraw,
-    squares: FloatArray,
-    *,
-    gains: Sequence[FloatArray],
-    relevant: int,
-    errors: LabelErrors,
+    campaign: Campaign, expected: ExpectedDraw, numbers: Numbers, asked: FloatArray, errors: LabelErrors
 ) -> dict[str, Any]:
     """Return half-width, shares of the variance, size of the audit and origin of the errors, or why there is none.
 
-    `gains` are those of the number that is forecast, and those of the campaign's question, which audits go by.
+    The half-width is the median of plays of the campaign, with what the middle 80 % of them lie between. `asked` are
+    the gains of the campaign's question, which audits go by.
     """
-    plan = planned_audit(campaign)
-    if plan is None:
+    planned = planned_audit(campaign)
+    if planned is None:
         return no_outlook(NO_AUDIT)
-    own, asked = gains
-    chances = grade_chances(expected.prior, own.size, relevant)
-    n_labels = campaign.judgments_per_item
-    can = expected.probability > 0
-    audit = np.ones(can.size)
-    if plan.n_items is not None:
-        play = AuditPlay(
-            expected.probability[can],
-            expected.contrast[can],
-            expected.topic_index[can],
-            chances[can],
-            errors.matrix,
-            asked,
-            n_labels,
-        )
-        drawn = None if expected.drawn is None else expected.drawn[can]
-        audit[can] = play.audit_probabilities(
-            plan.strategy, plan.n_items, np.random.default_rng(SEED), drawn=drawn
-        )
-    found = outlook(
-        squares,
-        expected.probability,
-        chances,
-        classes=label_classes(errors.matrix, n_labels),
-        gains=own,
-        audit_probability=audit,
-        drawn=expected.drawn,
-    )
+    plan = _plan(campaign, expected, numbers, asked, errors, planned)
+    found = _closed_form(plan, expected, numbers)
     if found.half_width is None:
         return no_outlook(OUT_OF_REACH)
     n_judged = float(expected.probability.sum() if expected.drawn is None else expected.drawn.sum())
-    is_by_gold = plan.n_items is None
-    return {
+    is_by_gold = planned.n_items is None
+    said = {
         "half_width": found.half_width,
+        "middle": None,
+        "n_plays": 0,
         "shares": found.shares(),
-        "n_gold": None if plan.n_items is None else min(plan.n_items, n_judged),
+        "n_gold": None if planned.n_items is None else min(planned.n_items, n_judged),
         "errors_from": "none, gold assessors judge all" if is_by_gold else errors.origin,
         "is_assumed": errors.is_assumed and not is_by_gold,
         "refusal": "",
     }
+    if found.half_width == 0 or n_judged > LARGEST_PLAYED:
+        return said
+    if not _players:
+        raise RuntimeError("no app plays campaigns")
+    played = _players[0](plan, SEED)
+    if isinstance(played, str):
+        refusal = f"{NO_INTERVAL}: in a simulated campaign {played}"
+        return said | {"half_width": None, "shares": {}, "refusal": refusal}
+    drawing = played.drawing_share
+    shares = {"drawing": drawing, "assessors": 1 - drawing, "topics": 0.0}
+    return said | {
+        "half_width": played.median,
+        "middle": list(played.middle),
+        "n_plays": played.n_plays,
+        "shares": shares,
+    }
+
+
+def _plan(
+    campaign: Campaign,
+    expected: ExpectedDraw,
+    numbers: Numbers,
+    asked: FloatArray,
+    errors: LabelErrors,
+    planned: PlannedAudit,
+) -> CampaignPlan:
+    """Return the campaign to come, over the documents that can be drawn."""
+    can = np.flatnonzero(expected.probability > 0)
+    judging = AuditPlay(
+        expected.probability[can],
+        expected.contrast[can],
+        expected.topic_index[can],
+        grade_chances(expected.prior[can], numbers.gains.size, numbers.relevant),
+        errors.matrix,
+        asked,
+        campaign.judgments_per_item,
+    )
+    judges = campaign.assessors.all()
+    if planned.n_items is not None:
+        judges = judges.exclude(tier=AuditTier.GOLD)
+    return CampaignPlan(
+        judging=judging,
+        places=can,
+        runs=numbers.runs,
+        comparisons=numbers.comparisons,
+        gains=numbers.gains,
+        ranks=expected.ranks,
+        depth=expected.depth,
+        prior=expected.known_prior[can],
+        score=None if expected.score is None else expected.score[can],
+        n_assessors=judges.count(),
+        strategy=planned.strategy,
+        n_items=planned.n_items,
+        drawn=None if expected.drawn is None else expected.drawn[can],
+    )
+
+
+def _closed_form(plan: CampaignPlan, expected: ExpectedDraw, numbers: Numbers) -> Outlook:
+    """Return the variance by source in closed form; a document with weight and without a chance makes it infinite."""
+    judging, can = plan.judging, plan.places
+    out_of_reach = np.ones(expected.probability.size, dtype=bool)
+    out_of_reach[can] = False
+    if numbers.squares[out_of_reach].any():
+        return Outlook(np.inf, np.inf)
+    audit = np.ones(can.size)
+    if plan.n_items is not None:
+        rng = np.random.default_rng(SEED)
+        audit = judging.audit_probabilities(plan.strategy, plan.n_items, rng, drawn=plan.drawn)
+    return outlook(
+        numbers.squares[can],
+        judging.draw_probability,
+        judging.chances,
+        classes=label_classes(judging.errors, judging.n_labels),
+        gains=plan.gains,
+        audit_probability=audit,
+        drawn=plan.drawn,
+    )
 
 
 def no_outlook(why: str) -> dict[str, Any]:
     return {
         "half_width": None,
+        "middle": None,
+        "n_plays": 0,
         "shares": {},
         "n_gold": None,
         "errors_from": "",

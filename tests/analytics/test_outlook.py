@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from audit_plans import audited, client_of, judged
+from audit_plans import audited, client_of, judge_audit, judged
 from design_campaign import PAIR, undrawn
 from django.core.management import CommandError, call_command
 from django.urls import reverse
@@ -19,6 +19,7 @@ from judging.services.campaigns import add_assessor, open_campaign
 from sampling.models import AuditSchedule
 from sampling.outlook import assumed_errors, grade_chances, label_classes, outlook
 from sampling.questions import Design
+from sampling.services.auditing import audit
 from sampling.services.drawing import draw
 from sampling.services.forecasting import preview
 from sampling.services.population import population_of
@@ -44,7 +45,7 @@ def campaign(tmp_path):
 
 def plan(campaign, **fields):
     return AuditSchedule.objects.create(
-        campaign=campaign, **{"items_each_time": 5, "items_in_total": 10, "strategy": "simple"} | fields
+        campaign=campaign, **{"items_each_time": 5, "items_in_total": 16, "strategy": "simple"} | fields
     )
 
 
@@ -65,9 +66,10 @@ def test_without_a_planned_audit_there_is_no_corrected_number(campaign):
         made.delete()
 
 
-def test_of_everything_judged_and_an_even_audit_the_forecast_is_the_closed_form(campaign):
-    """All 42 pairs are drawn, so each has the chance 10/42 of an audit: nothing is left to the plays."""
-    plan(campaign)
+def test_of_everything_judged_and_an_even_audit_the_forecast_is_the_closed_form(campaign, monkeypatch):
+    """All 42 pairs are drawn, so each has the chance 10/42 of an audit. What is too large to play has no other."""
+    monkeypatch.setattr("sampling.services.outlook.LARGEST_PLAYED", 0)
+    plan(campaign, items_in_total=10)
     everything = Design("pair", ("run0", "run2"), "DCG@10", 10, 42)
     shown = preview(campaign=campaign, design=everything).corrected
     population = population_of(campaign, everything)
@@ -83,6 +85,26 @@ def test_of_everything_judged_and_an_even_audit_the_forecast_is_the_closed_form(
     assert shown["half_width"] == pytest.approx(1.959964 * np.sqrt(variance), rel=1e-6)
     assert shown["shares"] == {"drawing": 0.0, "assessors": 1.0, "topics": 0.0}
     assert (shown["n_gold"], shown["is_assumed"]) == (10.0, True)
+    assert (shown["middle"], shown["n_plays"]) == (None, 0)
+
+
+def test_the_headline_is_the_median_of_plays_and_the_middle_of_them_lies_around_it(campaign):
+    plan(campaign)
+    shown = preview(campaign=campaign, design=DESIGN).corrected
+    low, high = shown["middle"]
+    assert 0 < low < shown["half_width"] < high
+    assert shown["n_plays"] == 20
+
+
+def test_an_audit_that_is_too_small_says_so(campaign):
+    plan(campaign, items_in_total=4)
+    shown = preview(campaign=campaign, design=DESIGN).corrected
+    assert shown["half_width"] is None
+    assert shown["refusal"].startswith(
+        "There will probably be no interval of the corrected number: in a simulated "
+    )
+    assert "at least 10 are needed" in shown["refusal"]
+    assert "assumed" in shown["errors_from"]
 
 
 def test_more_gold_and_better_judges_narrow_it_and_drawing_alone_stays(campaign):
@@ -91,7 +113,7 @@ def test_more_gold_and_better_judges_narrow_it_and_drawing_alone_stays(campaign)
     better = preview(campaign=campaign, design=DESIGN, errors=assumed_errors(4, 1, (0.05, 0.05)))
     assert better.corrected["half_width"] < usual.corrected["half_width"]
     assert better.widths == usual.widths
-    made.items_in_total = 15
+    made.items_in_total = 19
     made.save()
     assert preview(campaign=campaign, design=DESIGN).corrected["half_width"] < usual.corrected["half_width"]
     assert usual.widths["default"][usual.budgets.index(20)] < usual.corrected["half_width"]
@@ -138,12 +160,29 @@ def test_the_page_shows_both_figures_with_shares_and_origin(campaign, client):
     plan(campaign)
     text = text_of(client.get(address, PAIR))
     found = preview(campaign=campaign, design=DESIGN).corrected
-    assert f"Corrected number: expect ± {found['half_width']:.3f}, drawing" in text
-    assert "with 10 gold labels" in text
+    assert f"Corrected number: expect ± {found['half_width']:.3f} (80 % of 20 simulated campaigns: ± " in text
+    assert "with 16 gold labels; of its variance drawing" in text
     assert "assumed, not measured: 20 % misses and 15 % false alarms" in text.replace("&#x27;", "'")
     assert "by the drawing alone, judgments taken as free of error" in text
     other = text_of(client.get(address, PAIR | {"misses": "30", "false_alarms": ""}))
     assert "assumed, not measured: 30 % misses and 15 % false alarms" in other
+
+
+def test_a_stored_forecast_follows_gold_that_comes_later(done, monkeypatch):
+    monkeypatch.setattr(
+        "sampling.services.outlook.LARGEST_PLAYED", 0
+    )  # within a transaction a job has a second
+    monkeypatch.setattr("analytics.services.forecast.LARGEST_AT_ONCE", 1)
+    plan(done, items_in_total=42)  # what is planned stays
+    more = Design("pair", ("run0", "run2"), "DCG@10", 10, 40)
+    jobs.run(queue_forecast(campaign=done, design=more, user=None).pk)
+    assert forecast(campaign=done, design=more).preview is not None
+    recompute(campaign=done)  # nothing came: the forecast stands
+    assert not forecast(campaign=done, design=more).needs_job
+    audit(campaign=done, items_each_time=10, items_in_total=42, seed=6)
+    judge_audit(done, done.assessors.get(tier="gold"))
+    recompute(campaign=done)
+    assert forecast(campaign=done, design=more).needs_job
 
 
 def test_the_page_refuses_rates_that_say_nothing_beside_the_field(campaign, client):
@@ -160,6 +199,9 @@ def test_the_page_refuses_rates_that_say_nothing_beside_the_field(campaign, clie
 
 
 def test_the_rates_go_with_the_preview_of_a_large_pool(campaign, client, monkeypatch):
+    monkeypatch.setattr(
+        "sampling.services.outlook.LARGEST_PLAYED", 0
+    )  # within a transaction a job has a second
     client.force_login(User.objects.create(username="mia", role="manager"))
     monkeypatch.setattr("analytics.services.forecast.LARGEST_AT_ONCE", 1)
     assert LARGEST_AT_ONCE > 1
@@ -290,7 +332,10 @@ def test_a_run_is_answered_with_the_corrected_number(tmp_path, client):
     text = text_of(
         client.get(reverse("console:reuse", args=[campaign.pk]), {"run": "run0", "measure": "DCG@10"})
     )
-    assert f"Corrected number: expect ± {said.corrected['half_width']:.3f}, drawing" in text
+    assert (
+        f"Corrected number: expect ± {said.corrected['half_width']:.3f} (80 % of 20 simulated campaigns: ± "
+        in text
+    )
     assert "Expected half-width, drawing alone" in text
     found = client.get(
         reverse("console:api-reuse", args=[campaign.pk]), {"run": "run0", "measure": "DCG@10"}
@@ -298,9 +343,10 @@ def test_a_run_is_answered_with_the_corrected_number(tmp_path, client):
     assert found["corrected"] == said.corrected
 
 
-def test_of_a_made_draw_with_an_even_audit_it_is_the_closed_form_over_what_was_drawn(tmp_path):
+def test_of_a_made_draw_with_an_even_audit_it_is_the_closed_form_over_what_was_drawn(tmp_path, monkeypatch):
     from sampling.frames import load_frame
 
+    monkeypatch.setattr("sampling.services.outlook.LARGEST_PLAYED", 0)
     campaign = make_campaign(tmp_path, budget=20)
     plan(campaign, items_in_total=7)
     frame = load_frame(campaign.draws.get())

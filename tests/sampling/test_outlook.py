@@ -216,13 +216,13 @@ def test_the_assumption_says_that_it_is_one():
 
 
 def test_the_words_name_the_topics_only_where_they_count():
-    about = {"half_width": 0.005, "refusal": "", "n_gold": 1200.4, "errors_from": "assumed"}
+    about = {"half_width": 0.005, "refusal": "", "n_gold": 1200.4, "errors_from": "assumed", "middle": None}
     shares = {"drawing": 0.5, "assessors": 0.25, "topics": 0.25}
     words = outlook_sentence(about | {"shares": shares})
     assert words.startswith(
-        "Corrected number: expect ± 0.005, drawing 50 % and assessors' errors 25 % and topics 25 %"
+        "Corrected number: expect ± 0.005, with 1,200 gold labels; of its variance drawing 50 % and assessors' errors "
+        "25 % and topics 25 %."
     )
-    assert "with 1,200 gold labels" in words
     assert outlook_sentence(about | {"shares": {}, "half_width": 0.0}).startswith(
         "Corrected number: expect ± 0.000,"
     )

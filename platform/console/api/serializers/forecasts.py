@@ -32,6 +32,13 @@ class CorrectedAnswer(serializers.Serializer[Any]):
     """What is expected of the corrected number, assessors' errors included."""
 
     half_width = serializers.FloatField(allow_null=True, help_text="Null where `refusal` says why")
+    middle = serializers.ListField(
+        child=serializers.FloatField(),
+        allow_null=True,
+        help_text="Between what the middle 80 % of simulated campaigns lie, of which `half_width` is the median; null: "
+        "none was simulated, and `half_width` is the closed form",
+    )
+    n_plays = serializers.IntegerField(help_text="Simulated campaigns")
     shares = serializers.DictField(
         child=serializers.FloatField(), help_text="Of the variance: drawing, assessors, topics"
     )
