@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from sampling.arrays import FloatArray
 from sampling.audit_plays import AuditPlay
@@ -60,13 +61,32 @@ class CampaignPlan:
 
 
 @dataclass(frozen=True)
-class PlayedWidths:
-    """Half-widths of the corrected number in plays of a campaign, with the mean share of the drawing in its variance.
+class TopicSpread:
+    """What the spread between topics adds to the variance of a number: between/n, and in words how that is known."""
 
-    Of `n_plays` those are here that had an interval. Of several comparisons it is the root of their mean square.
+    variance: float
+    origin: str
+    is_assumed: bool
+
+
+@dataclass(frozen=True)
+class PlayedWidths:
+    """What the corrected number came to in plays of a campaign; of several comparisons root mean squares.
+
+    Attributes
+    ----------
+    half_widths : tuple
+        Of the intervals for these topics, of the plays that had one.
+    variances : tuple
+        Of the number, in these plays.
+    drawing_share : float
+        The mean share of the drawing in them.
+    n_plays : int
+        With those that had no interval.
     """
 
     half_widths: tuple[float, ...]
+    variances: tuple[float, ...]
     drawing_share: float
     n_plays: int
 
@@ -78,8 +98,30 @@ class PlayedWidths:
     def middle(self) -> tuple[float, float]:
         """Return between what the middle 80 % of the plays lie.
 
-        >>> PlayedWidths((1.0, 2.0, 3.0, 4.0, 5.0, 6.0), 0.5, 6).middle
+        >>> PlayedWidths((1.0, 2.0, 3.0, 4.0, 5.0, 6.0), (1.0,) * 6, 0.5, 6).middle
         (1.5, 5.5)
         """
         low, high = np.quantile(self.half_widths, (0.1, 0.9))
         return float(low), float(high)
+
+    def over_topics(self, between: float, n_topics: int, rng: np.random.Generator) -> "PlayedWidths":
+        """Return the intervals for topics like these: ``max(t S/sqrt(n), h)`` with n - 1 degrees of freedom.
+
+        S^2/n is played as (between + V) times a chi-square variable over its degrees of freedom: that of topics whose
+        values are normal.
+
+        Parameters
+        ----------
+        between : float
+            The spread between topics over n, as `TopicSpread`.
+        n_topics : int
+            At least 2.
+        rng : numpy Generator
+        """
+        freedom = n_topics - 1
+        variance = np.array(self.variances) + between
+        played = variance * rng.chisquare(freedom, variance.size) / freedom
+        widths = np.maximum(stdtrit(freedom, 0.975) * np.sqrt(played), self.half_widths)
+        return PlayedWidths(
+            tuple(widths.tolist()), tuple(variance.tolist()), self.drawing_share, self.n_plays
+        )

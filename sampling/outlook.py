@@ -14,15 +14,16 @@ audit, both of which make intervals wider; that the estimator predicts from more
 narrower; and that some strategies of audits go by the labels.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from sampling.arrays import FloatArray, numbers, probabilities
 from sampling.forecasts import NORMAL_97_5
+from sampling.measures.sparse import SparseRuns
 
 USUAL_RATES = (0.20, 0.15)  # misses, false alarms: assumed where nothing is measured
 
@@ -42,11 +43,10 @@ class Outlook:
 
     drawing: float
     assessors: float | None
-    topics: float = 0.0
 
     @property
     def variance(self) -> float | None:
-        return None if self.assessors is None else self.drawing + self.assessors + self.topics
+        return None if self.assessors is None else self.drawing + self.assessors
 
     @property
     def half_width(self) -> float | None:
@@ -55,16 +55,14 @@ class Outlook:
             return None
         return float(NORMAL_97_5 * np.sqrt(self.variance))
 
-    def shares(self) -> dict[str, float]:
-        """Return the part of each source in the variance; empty where there is none.
+    @property
+    def drawing_share(self) -> float:
+        """Return the part of the drawing in the variance; 0 where there is none.
 
-        >>> Outlook(1.0, 3.0).shares()
-        {'drawing': 0.25, 'assessors': 0.75, 'topics': 0.0}
+        >>> Outlook(1.0, 3.0).drawing_share
+        0.25
         """
-        if not self.variance or not np.isfinite(self.variance):
-            return {}
-        parts = {"drawing": self.drawing, "assessors": self.assessors or 0.0, "topics": self.topics}
-        return {name: part / self.variance for name, part in parts.items()}
+        return self.drawing / self.variance if self.variance and np.isfinite(self.variance) else 0.0
 
 
 def assumed_errors(
@@ -156,7 +154,6 @@ def outlook(
     gains: ArrayLike,
     audit_probability: ArrayLike | None,
     drawn: ArrayLike | None = None,
-    topics: float = 0.0,
 ) -> Outlook:
     """Return the expected variance of the corrected number.
 
@@ -176,9 +173,6 @@ def outlook(
         that of 1/a (`sampling.audit_plays`). None: no audit is planned, so there is no corrected number.
     drawn : bool array [item], optional
         Which items were drawn, once that is known: then V_gold is the sum over them.
-    topics : float
-        What the spread between topics adds to the variance.
-
     Raises
     ------
     ValueError
@@ -198,7 +192,7 @@ def outlook(
         odds = np.divide(1 - pi, pi, out=np.zeros(pi.size), where=pi > 0)
         drawing = float((odds * square * spread).sum())
     if audit_probability is None:
-        return Outlook(drawing, None, topics)
+        return Outlook(drawing, None)
     known = pi > 0 if drawn is None else np.asarray(drawn, dtype=bool)
     audit = probabilities("audit_probability", audit_probability)
     if audit.size != pi.size or np.any(audit[known] == 0):
@@ -208,44 +202,103 @@ def outlook(
     left = (table * np.square(value[:, None] - predicted[None])).sum(axis=1)  # by true grade
     often = pi[known] if drawn is None else np.ones(int(known.sum()))
     terms = often / pi[known] ** 2 * square[known] * (1 / audit[known] - 1) * (chance[known] @ left)
-    return Outlook(drawing, float(terms.sum()), topics)
+    return Outlook(drawing, float(terms.sum()))
+
+
+def spread_between_topics(
+    runs: SparseRuns,
+    comparisons: Sequence[tuple[int, int | None]],
+    topic_index: NDArray[np.int64],
+    n_topics: int,
+    *,
+    gain: ArrayLike,
+    square: ArrayLike,
+) -> float:
+    """Return what the spread between topics adds to the variance of a number before anything is judged: S^2/n.
+
+    Its expectation if grades fall independently as predicted: the values that topics are expected to have differ, and
+    so do their true values around these. ``n var(sum_t w f) + sum w^2 s^2``, the mean over the comparisons.
+
+    Parameters
+    ----------
+    runs : SparseRuns [run, item]
+        Weights, with 1/n_topics in them.
+    comparisons : sequence of (run, run or None)
+    topic_index : int array [item]
+    n_topics : int
+        With those of which no document is pooled; at least 2.
+    gain, square : arrays [item]
+        The expected gain f and the expected square of the gain.
+
+    Examples
+    --------
+    >>> from sampling.measures.sparse import from_dense
+    >>> spread_between_topics(from_dense(np.array([[0.5, 0.5]])), [(0, None)], np.array([0, 1]), 2,
+    ...                       gain=[1.0, 0.0], square=[1.0, 0.0])
+    0.25
+    """
+    f, found = numbers("gain", gain), []
+    variance = np.maximum(numbers("square", square) - f**2, 0.0)
+    for run, against in comparisons:
+        w = runs.row(run) - (0.0 if against is None else runs.row(against))
+        parts = np.bincount(topic_index, w * f, minlength=n_topics)
+        found.append(n_topics * parts.var(ddof=1) + float(np.square(w) @ variance))
+    return float(np.mean(found))
 
 
 # -- in words -------------------------------------------------------------------------------------------------
 
 
 def outlook_sentence(corrected: Mapping[str, Any]) -> str:
-    """Return what is expected of the corrected number, from its outlook as JSON.
+    """Return what is expected of the corrected number, from its outlook as JSON: for topics like these, and for these.
 
     >>> shown = {"half_width": 0.658, "middle": [0.61, 0.7], "n_plays": 20, "n_gold": 200, "refusal": "",
     ...          "shares": {"drawing": 0.004, "assessors": 0.996, "topics": 0.0},
-    ...          "errors_from": "measured in this campaign"}
-    >>> print(outlook_sentence(shown).replace("; ", ";\\n").replace(". ", ".\\n"))
-    Corrected number: expect ± 0.658 (80 % of 20 simulated campaigns: ± 0.610 to ± 0.700), with 200 gold labels;
+    ...          "errors_from": "measured in this campaign", "topics_like_these": None}
+    >>> print(outlook_sentence(shown).replace(" (", "\\n(").replace("; ", ";\\n").replace(". ", ".\\n"))
+    Corrected number: expect ± 0.658 for these topics
+    (80 % of 20 simulated campaigns: ± 0.610 to ± 0.700), with 200 gold labels;
     of its variance drawing 0 % and assessors' errors 100 %.
     Assessors' errors: measured in this campaign.
     """
     if corrected["refusal"]:
         return f"{corrected['refusal']}."
-    width = corrected["half_width"]
-    parts = {"drawing": "drawing", "assessors": "assessors' errors", "topics": "topics"}
-    shares = [
-        f"{parts[name]} {round(100 * share)} %"
-        for name, share in corrected["shares"].items()
-        if share or name != "topics"
-    ]
-    of_what = f"; of its variance {' and '.join(shares)}" if shares else ""
+    like = corrected["topics_like_these"]
     gold = "" if corrected["n_gold"] is None else f", with {round(corrected['n_gold']):,} gold labels"
-    source = f" Assessors' errors: {corrected['errors_from']}." if corrected["errors_from"] else ""
-    return f"Corrected number: expect {_width(width)}{_middle(corrected)}{gold}{of_what}.{source}"
+    first, where = (corrected, "these topics") if like is None else (like, "topics like these")
+    expected = f"{_width(first['half_width'])} for {where}{_middle(first, corrected['n_plays'])}"
+    words = [f"Corrected number: expect {expected}{gold}{_shares(first['shares'])}."]
+    if like is not None:
+        words.append(
+            f"For these topics alone: {_width(corrected['half_width'])}{_middle(corrected, corrected['n_plays'])}"
+            f"{_shares(corrected['shares'])}."
+        )
+    if corrected["errors_from"]:
+        words.append(f"Assessors' errors: {corrected['errors_from']}.")
+    if like is not None:
+        words.append(f"Spread between topics: {like['topics_from']}.")
+    return " ".join(words)
 
 
-def _middle(corrected: Mapping[str, Any]) -> str:
-    """Return how far simulated campaigns differ; empty where none was simulated."""
-    if corrected["middle"] is None:
+def _shares(shares: Mapping[str, float]) -> str:
+    """Return the parts of the variance, the largest source of topics like these first; empty without a variance."""
+    names = {"topics": "topics", "drawing": "drawing", "assessors": "assessors' errors"}
+    parts = [
+        f"{words} {round(100 * shares[name])} %"
+        for name, words in names.items()
+        if name in shares and (shares[name] or name != "topics")
+    ]
+    if not parts:
         return ""
-    low, high = (_width(end) for end in corrected["middle"])
-    return f" (80 % of {corrected['n_plays']} simulated campaigns: {low} to {high})"
+    return f"; of its variance {', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def _middle(shown: Mapping[str, Any], n_plays: int) -> str:
+    """Return how far simulated campaigns differ; empty where none was simulated."""
+    if shown["middle"] is None:
+        return ""
+    low, high = (_width(end) for end in shown["middle"])
+    return f" (80 % of {n_plays} simulated campaigns: {low} to {high})"
 
 
 def _width(width: float) -> str:

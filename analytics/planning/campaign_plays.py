@@ -8,6 +8,7 @@ it, which the closed form of `sampling.outlook` leaves out. What is not: grades 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -46,18 +47,19 @@ def played_widths(plan: CampaignPlan, seed: int, plays: int | None = None) -> Pl
     rng = np.random.default_rng(seed)
     expected = plan.judging.draw_probability.sum() if plan.drawn is None else plan.drawn.sum()
     n_plays = plays or int(np.clip(ITEMS_PLAYED / max(1.0, float(expected)), FEWEST_PLAYS, MOST_PLAYS))
-    found, shares = [], []
+    found, variances, shares = [], [], []
     refusal = Refusal("no document is drawn")
     for play in _plays(plan, n_plays, rng):
         result = play.squares(rng)
         if isinstance(result, Refusal):
             refusal = result
         else:
-            found.append(float(np.sqrt(result[0])))
-            shares.append(result[1])
+            found.append(float(np.sqrt(result.square)))
+            variances.append(result.variance)
+            shares.append(result.drawing_share)
     if len(found) < max(2.0, SHARE_WITH_INTERVAL * n_plays):
         return refusal
-    return PlayedWidths(tuple(found), float(np.mean(shares)), n_plays)
+    return PlayedWidths(tuple(found), tuple(variances), float(np.mean(shares)), n_plays)
 
 
 def _plays(plan: CampaignPlan, n_plays: int, rng: np.random.Generator) -> Iterator["_Play"]:
@@ -86,8 +88,8 @@ class _Play:
     weights: TargetWeights
     ranks: SparseRuns
 
-    def squares(self, rng: np.random.Generator) -> tuple[float, float] | Refusal:
-        """Return the mean square of the comparisons' half-widths, and the drawing's mean share of their variance."""
+    def squares(self, rng: np.random.Generator) -> "_Means | Refusal":
+        """Return what the play came to, over the comparisons."""
         plan, judging, here = self.plan, self.plan.judging, self.here
         judged = judging.judge(here, rng)
         pi, n = judging.draw_probability[here], here.size
@@ -123,7 +125,7 @@ class _Play:
             spread=predicted.spread,
             before_total=np.zeros(len(self.weights)),  # known, it moves the interval and leaves its width
         ).estimates
-        return _mean_square(rows)
+        return _means(rows)
 
     def _labels(self, grades: Ints, rng: np.random.Generator) -> Labels:
         """Return the labels [document, label], each of another assessor of its document."""
@@ -140,12 +142,21 @@ class _Play:
         )
 
 
-def _mean_square(rows: Estimates) -> tuple[float, float] | Refusal:
-    """Return the mean square of the half-widths, and of the drawing's shares the mean; half may be refused."""
+class _Means(NamedTuple):
+    """Over the comparisons: the mean square of the half-widths, the mean variance, the drawing's mean share of it."""
+
+    square: float
+    variance: float
+    drawing_share: float
+
+
+def _means(rows: Estimates) -> _Means | Refusal:
+    """Return the means over the comparisons, of which half may be refused."""
     known = [row for row in rows if isinstance(row, Estimate)]
     if 2 * len(known) < len(rows):
         return next(row for row in rows if isinstance(row, Refusal))
     squares = [((row.high - row.low) / 2) ** 2 for row in known]
+    variances = [row.standard_error**2 for row in known]
     drawing = [dict(row.components)["drawing"] for row in known]
-    shares = [part / row.standard_error**2 if part else 0.0 for part, row in zip(drawing, known, strict=True)]
-    return float(np.mean(squares)), float(np.mean(shares))
+    shares = [part / whole if part else 0.0 for part, whole in zip(drawing, variances, strict=True)]
+    return _Means(*(float(np.mean(values)) for values in (squares, variances, shares)))

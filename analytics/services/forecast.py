@@ -6,7 +6,7 @@ from typing import Any
 from analytics.estimation.graded_labels import stairs
 from analytics.estimation.one_step_limits import AuditSize, refusal_by_size
 from analytics.services.job_queue import newest_job, queue_work
-from analytics.services.outlook import errors_for
+from analytics.services.outlook import errors_for, measured_topics
 from judging.models import Campaign
 from sampling.designs import depth_pool
 from sampling.frames import FrameRefused
@@ -95,7 +95,14 @@ def compute(
     """
     population = designed_population(campaign, design)
     errors = errors_for(campaign, design, rates)
-    shown = preview(campaign=campaign, design=design, population=population, errors=errors, progress=progress)
+    shown = preview(
+        campaign=campaign,
+        design=design,
+        population=population,
+        errors=errors,
+        topics=measured_topics(campaign, design),
+        progress=progress,
+    )
     if isinstance(population, TopicPopulation):
         return shown, None
     shown = replace(shown, limit=_limit(population))
@@ -202,9 +209,10 @@ def _payload(campaign: Campaign, design: Design, rates: Rates) -> dict[str, Any]
 
 
 def _how_known(campaign: Campaign, design: Design, rates: Rates) -> dict[str, Any]:
-    """Return where the assessors' errors are known from now, and what they are."""
+    """Return where the assessors' errors are known from now, and what they and the spread between topics are."""
     try:
-        errors = errors_for(campaign, design, rates)
-    except ValueError:  # what it says is for the forecast itself to say
+        errors, topics = errors_for(campaign, design, rates), measured_topics(campaign, design)
+    except (QuestionRefused, ValueError):  # what it says is for the forecast itself to say
         return {}
-    return {"from": errors.origin, "given": errors.matrix.round(6).tolist()}
+    between = topics and f"{topics.variance:.3g}"
+    return {"from": errors.origin, "given": errors.matrix.round(6).tolist(), "topics": between}

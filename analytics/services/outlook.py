@@ -8,10 +8,12 @@ import polars as pl
 from django.db.models import OuterRef, Subquery
 
 from analytics.estimation.confusion import GOLD_FOR_A_ROW
-from analytics.models import Computation, ConfusionEstimate
+from analytics.methods import REPORTED
+from analytics.models import Computation, ConfusionEstimate, Estimate
 from judging.kinds import ITEM_COLUMNS
 from judging.models import Assessor, Campaign
 from sampling.arrays import FloatArray
+from sampling.campaign_plan import TopicSpread
 from sampling.frames import returned_in_frame
 from sampling.judged import question_influence
 from sampling.measures.families import grade_gains, weights_of_runs
@@ -19,9 +21,16 @@ from sampling.measures.registry import parse_linear, parse_measure
 from sampling.measures.sparse import SparseRuns, from_dense
 from sampling.models import Draw
 from sampling.outlook import USUAL_RATES, LabelErrors, assumed_errors
-from sampling.questions import Design
+from sampling.questions import Design, question_rows
 from sampling.services.auditable import asked_runs
-from sampling.services.outlook import RATIO, ExpectedDraw, Numbers, corrected_outlook, no_outlook
+from sampling.services.outlook import (
+    RATIO,
+    ExpectedDraw,
+    Numbers,
+    comparisons_among,
+    corrected_outlook,
+    no_outlook,
+)
 
 NOTHING_DRAWN = "No corrected number can be expected: no document is drawn"
 MOST_RUNS = 12  # of the question of the draw, that the played audit goes by
@@ -107,6 +116,44 @@ def _rows(counts: FloatArray, assumed: FloatArray) -> FloatArray:
     return np.where(counts.sum(axis=1, keepdims=True) > 0, measured, assumed)
 
 
+# -- the spread between topics ------------------------------------------------------------------------------
+
+
+def measured_topics(campaign: Campaign, design: Design) -> TopicSpread | None:
+    """Return the spread between topics of what the design asks, as the campaign's estimates have it; None without."""
+    run_ids = [run.run_id for run in campaign.collection.runs.all()]
+    rows = question_rows(design, run_ids)
+    asked = comparisons_among(design.question, len(rows))
+    pairs = [(run_ids[rows[a]], None if b is None else run_ids[rows[b]]) for a, b in asked]
+    return topics_of(campaign, design.measure, pairs)
+
+
+def topics_of(
+    campaign: Campaign, measure: str, comparisons: Iterable[tuple[str, str | None]]
+) -> TopicSpread | None:
+    """Return the mean spread between topics of these runs or pairs in the newest estimates; None where none has one.
+
+    What the interval for topics like these has beyond the one for these topics: max(0, S^2/n - V).
+    """
+    newest = Computation.objects.filter(campaign=campaign).order_by("-id").values("pk")[:1]
+    known = Estimate.objects.filter(
+        computation__in=Subquery(newest),
+        measure=measure,
+        method=REPORTED.key,
+        value__isnull=False,
+        topics_degrees_of_freedom__isnull=False,
+    )
+    wanted = {frozenset(filter(None, pair)) for pair in comparisons}
+    found = [
+        max(0.0, over**2 - here**2)
+        for run, run_b, here, over in known.values_list(
+            "run__run_id", "run_b__run_id", "standard_error", "topics_standard_error"
+        )
+        if over is not None and here is not None and frozenset(filter(None, (run, run_b))) in wanted
+    ]
+    return TopicSpread(float(np.mean(found)), "measured in this campaign", False) if found else None
+
+
 # -- a run that is asked about ----------------------------------------------------------------------------------
 
 
@@ -119,10 +166,12 @@ def reuse_outlook(
     prior: FloatArray,
     gains: FloatArray,
     relevant: int,
+    topics: TopicSpread | None,
 ) -> dict[str, Any]:
     """Return what is expected of the corrected number of a run, or pair, with these weights in the frame, as JSON.
 
-    What is drawn is known; the audit is the planned one of the campaign's own question.
+    What is drawn is known; the audit is the planned one of the campaign's own question. `topics` is the spread between
+    topics where it is measured.
     """
     drawn = frame["drawn_in"].to_numpy() > 0
     if not drawn.any():
@@ -143,7 +192,15 @@ def reuse_outlook(
         frame["score"].fill_null(float("nan")).to_numpy() if "score" in frame.columns else None,
         drawn,
     )
-    numbers = Numbers(np.square(weights), from_dense(weights[None]), ((0, None),), gains, relevant)
+    numbers = Numbers(
+        np.square(weights),
+        from_dense(weights[None]),
+        ((0, None),),
+        gains,
+        relevant,
+        len(draw.parameters["topics"]),
+        topics,
+    )
     asked = grade_gains(measure, campaign.scale.gains(), own_relevant)
     return corrected_outlook(campaign, expected, numbers, asked, label_errors(campaign, relevant))
 

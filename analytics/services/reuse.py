@@ -15,7 +15,7 @@ import polars as pl
 from analytics.estimation.estimate import FEWEST_ITEMS, Z95, Refusal, too_few
 from analytics.estimation.reuse import Reusability, reusability
 from analytics.frames import Floats, _first_drawn
-from analytics.services.outlook import reuse_outlook
+from analytics.services.outlook import reuse_outlook, topics_of
 from analytics.services.outside import JudgedPool, OutsideWorth, outside_worth
 from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Run
@@ -145,6 +145,7 @@ def answer(*, campaign: Campaign, asked: ReuseQuestion) -> Answer:
             prior=prior,
             gains=_gains(campaign, measure),
             relevant=measure.relevant_grade or campaign.scale.relevant_grade,
+            topics=topics_of(campaign, measure.name, [(asked.run, asked.against or None)]),
         ),
     )
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from judging.models import Campaign
 from sampling.arrays import run_table
+from sampling.campaign_plan import TopicSpread
 from sampling.contrasts import (
     contrast_among,
     default_sizes,
@@ -120,12 +121,13 @@ def preview(
     design: Design,
     population: Population | TopicPopulation | None = None,
     errors: LabelErrors | None = None,
+    topics: TopicSpread | None = None,
     progress: Progress = lambda *_: None,
 ) -> Preview:
     """Return the forecast of a budget; a campaign that was drawn already starts from its present probabilities.
 
     Pass `population` if the design's population is in memory already; `errors` are the assessors', by default the usual
-    assumption; `progress` is told of each design compared.
+    assumption; `topics` the measured spread between topics; `progress` is told of each design compared.
     """
     earlier = newest_draw(campaign)
     if earlier is not None and earlier.selection_kind.no_top_up:
@@ -158,6 +160,7 @@ def preview(
             population,
             own.probabilities(min(design.budget, n_frame)),
             errors or assumed_errors(population.gains.size, population.relevant_grade),
+            topics,
         )
     budgets = _budgets(most, n_question, already, min(design.budget, most))
     half_width = curves["default"].half_width(min(design.budget, most))

@@ -11,13 +11,20 @@ from numpy.typing import NDArray
 from judging.models import Campaign
 from sampling.arrays import FloatArray
 from sampling.audit_plays import AuditPlay
-from sampling.campaign_plan import CampaignPlan, PlayedWidths
+from sampling.campaign_plan import CampaignPlan, PlayedWidths, TopicSpread
 from sampling.judged import question_influence
 from sampling.measures.families import weights_of_runs
 from sampling.measures.kinds import Linear
 from sampling.measures.sparse import SparseRuns
 from sampling.models import Audit, AuditSchedule, AuditTier
-from sampling.outlook import LabelErrors, Outlook, grade_chances, label_classes, outlook
+from sampling.outlook import (
+    LabelErrors,
+    Outlook,
+    grade_chances,
+    label_classes,
+    outlook,
+    spread_between_topics,
+)
 from sampling.services.population import Population
 
 SEED = 20  # of the plays: the same forecast at every look
@@ -27,6 +34,7 @@ WITH_REPLACEMENT = "The corrected number is not forecast for draws with replacem
 WHOLE_TOPICS = "The corrected number is not forecast where whole topics are drawn"
 RATIO = "The corrected number is not forecast where the question is about a ratio"
 NO_INTERVAL = "There will probably be no interval of the corrected number"
+ASSUMED_TOPICS = "assumed, as topics would differ if documents were relevant as the prior predicts"
 MOST_PLAYED = 12  # comparisons of a question
 LARGEST_PLAYED = 300_000  # drawn documents
 ONE_CONTRAST = ("pair", "system", "ranking")  # here audits go by the contrast that the draw goes by
@@ -81,6 +89,8 @@ class Numbers:
     comparisons: tuple[tuple[int, int | None], ...]
     gains: FloatArray
     relevant: int
+    n_topics: int
+    topics: TopicSpread | None = None  # where the spread between topics is measured
 
 
 Player = Callable[[CampaignPlan, int], PlayedWidths | str]
@@ -96,8 +106,13 @@ def play_campaigns_with(player: Player) -> None:
         _players.append(player)
 
 
-def design_outlook(population: Population, probability: FloatArray, errors: LabelErrors) -> dict[str, Any]:
-    """Return what is expected of the corrected number of a design with these probabilities, as JSON."""
+def design_outlook(
+    population: Population, probability: FloatArray, errors: LabelErrors, topics: TopicSpread | None = None
+) -> dict[str, Any]:
+    """Return what is expected of the corrected number of a design with these probabilities, as JSON.
+
+    `topics` is the spread between topics where it is measured; else it is assumed.
+    """
     if population.design.selection_kind.with_replacement:
         return no_outlook(WITH_REPLACEMENT)
     if not isinstance(population.measure.kind, Linear):
@@ -112,28 +127,41 @@ def design_outlook(population: Population, probability: FloatArray, errors: Labe
         population.design.depth,
         population.score,
     )
-    return corrected_outlook(population.campaign, expected, _numbers(population), population.gains, errors)
+    return corrected_outlook(
+        population.campaign, expected, _numbers(population, topics), population.gains, errors
+    )
 
 
-def _numbers(population: Population) -> Numbers:
-    """Return the comparisons of the design's question, evenly chosen where there are many."""
-    question, n = population.design.question, len(population.rows)
-    if question in ("system", "pool"):
-        asked: list[tuple[int, int | None]] = [(run, None) for run in range(n)]
-    elif question == "baseline":
-        asked = [(0, run) for run in range(1, n)]
-    else:
-        asked = list(combinations(range(n), 2))
-    if len(asked) > MOST_PLAYED:
-        asked = [asked[place] for place in np.linspace(0, len(asked) - 1, MOST_PLAYED).astype(int)]
+def _numbers(population: Population, topics: TopicSpread | None) -> Numbers:
+    """Return the comparisons of the design's question."""
     ranks = population.pooled.returned.rows(population.rows)
     return Numbers(
         squares=population.says.squared_contrast,
         runs=weights_of_runs(population.measure, ranks, len(population.topics)),
-        comparisons=tuple(asked),
+        comparisons=tuple(comparisons_among(population.design.question, len(population.rows))),
         gains=population.gains,
         relevant=population.relevant_grade,
+        n_topics=len(population.topics),
+        topics=topics,
     )
+
+
+def comparisons_among(question: str, n_runs: int) -> list[tuple[int, int | None]]:
+    """Return what a question compares, as places of its runs: runs (run, None) or pairs; some of many, evenly chosen.
+
+    >>> comparisons_among("baseline", 3), comparisons_among("system", 1)
+    ([(0, 1), (0, 2)], [(0, None)])
+    """
+    asked: list[tuple[int, int | None]]
+    if question in ("system", "pool"):
+        asked = [(run, None) for run in range(n_runs)]
+    elif question == "baseline":
+        asked = [(0, run) for run in range(1, n_runs)]
+    else:
+        asked = list(combinations(range(n_runs), 2))
+    if len(asked) > MOST_PLAYED:
+        asked = [asked[place] for place in np.linspace(0, len(asked) - 1, MOST_PLAYED).astype(int)]
+    return asked
 
 
 def _contrast(population: Population) -> FloatArray:
@@ -149,8 +177,9 @@ def corrected_outlook(
 ) -> dict[str, Any]:
     """Return half-width, shares of the variance, size of the audit and origin of the errors, or why there is none.
 
-    The half-width is the median of plays of the campaign, with what the middle 80 % of them lie between. `asked` are
-    the gains of the campaign's question, which audits go by.
+    The half-width is the median of plays of the campaign, with what the middle 80 % of them lie between: for these
+    topics, and in `topics_like_these` for the default claim. `asked` are the gains of the campaign's question, which
+    audits go by.
     """
     planned = planned_audit(campaign)
     if planned is None:
@@ -161,32 +190,65 @@ def corrected_outlook(
         return no_outlook(OUT_OF_REACH)
     n_judged = float(expected.probability.sum() if expected.drawn is None else expected.drawn.sum())
     is_by_gold = planned.n_items is None
-    said = {
-        "half_width": found.half_width,
-        "middle": None,
-        "n_plays": 0,
-        "shares": found.shares(),
+    said = no_outlook("") | {
         "n_gold": None if planned.n_items is None else min(planned.n_items, n_judged),
         "errors_from": "none, gold assessors judge all" if is_by_gold else errors.origin,
         "is_assumed": errors.is_assumed and not is_by_gold,
-        "refusal": "",
     }
     if found.half_width == 0 or n_judged > LARGEST_PLAYED:
-        return said
+        only = PlayedWidths((found.half_width,), (found.variance or 0.0,), found.drawing_share, 0)
+        return said | _shown(only, numbers, expected, plan)
     if not _players:
         raise RuntimeError("no app plays campaigns")
     played = _players[0](plan, SEED)
     if isinstance(played, str):
-        refusal = f"{NO_INTERVAL}: in a simulated campaign {played}"
-        return said | {"half_width": None, "shares": {}, "refusal": refusal}
-    drawing = played.drawing_share
-    shares = {"drawing": drawing, "assessors": 1 - drawing, "topics": 0.0}
-    return said | {
-        "half_width": played.median,
-        "middle": list(played.middle),
-        "n_plays": played.n_plays,
-        "shares": shares,
+        return said | {"refusal": f"{NO_INTERVAL}: in a simulated campaign {played}"}
+    return said | _shown(played, numbers, expected, plan)
+
+
+def _shown(
+    found: PlayedWidths, numbers: Numbers, expected: ExpectedDraw, plan: CampaignPlan
+) -> dict[str, Any]:
+    """Return the figures for these topics, and for topics like these where there are at least two."""
+    shown = {**_claim(found, found, 0.0), "n_plays": found.n_plays}
+    if numbers.n_topics < 2:
+        return shown
+    spread = numbers.topics or _assumed_spread(numbers, expected)
+    over = found.over_topics(spread.variance, numbers.n_topics, np.random.default_rng(SEED))
+    return shown | {
+        "topics_like_these": {
+            **_claim(over, found, spread.variance),
+            "n_topics": numbers.n_topics,
+            "topics_from": spread.origin,
+            "is_assumed": spread.is_assumed,
+        }
     }
+
+
+def _claim(shown: PlayedWidths, found: PlayedWidths, between: float) -> dict[str, Any]:
+    """Return the figures of one claim: `found` is for these topics, `between` what topics add to its variance."""
+    judging = float(np.mean(found.variances))
+    whole, drawing = judging + between, found.drawing_share
+    parts = {"drawing": drawing * judging, "assessors": (1 - drawing) * judging, "topics": between}
+    return {
+        "half_width": shown.median,
+        "middle": list(shown.middle) if found.n_plays else None,
+        "shares": {name: part / whole for name, part in parts.items()} if whole else {},
+    }
+
+
+def _assumed_spread(numbers: Numbers, expected: ExpectedDraw) -> TopicSpread:
+    """Return the spread between topics if grades fell independently as the prior predicts."""
+    chances = grade_chances(expected.prior, numbers.gains.size, numbers.relevant)
+    between = spread_between_topics(
+        numbers.runs,
+        numbers.comparisons,
+        expected.topic_index,
+        numbers.n_topics,
+        gain=chances @ numbers.gains,
+        square=chances @ np.square(numbers.gains),
+    )
+    return TopicSpread(between, ASSUMED_TOPICS, True)
 
 
 def _plan(
@@ -259,5 +321,6 @@ def no_outlook(why: str) -> dict[str, Any]:
         "n_gold": None,
         "errors_from": "",
         "is_assumed": False,
+        "topics_like_these": None,
         "refusal": why,
     }

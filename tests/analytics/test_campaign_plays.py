@@ -67,7 +67,7 @@ def test_plays_agree_with_the_closed_form_where_it_holds_and_not_with_the_drawin
     found = played_widths(plan, 1, 12)
     expected = closed_form(plan)
     assert found.median == pytest.approx(expected.half_width, rel=0.2)
-    assert found.drawing_share == pytest.approx(expected.shares()["drawing"], abs=0.15)
+    assert found.drawing_share == pytest.approx(expected.drawing_share, abs=0.15)
     assert found.median > 1.4 * closed_form(plan, with_audit=False).half_width
 
 

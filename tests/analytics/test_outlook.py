@@ -11,8 +11,9 @@ from django.urls import reverse
 from small_campaign import make_assessor, make_campaign, make_collection
 
 import analytics.tasks  # noqa: F401 (registers the jobs)
+from analytics.methods import REPORTED
 from analytics.services.forecast import LARGEST_AT_ONCE, forecast, queue_forecast
-from analytics.services.outlook import errors_for, label_errors
+from analytics.services.outlook import errors_for, label_errors, measured_topics, topics_of
 from analytics.services.recomputation import recompute
 from analytics.services.reuse import ReuseQuestion, answer
 from judging.services.campaigns import add_assessor, open_campaign
@@ -149,6 +150,40 @@ def test_every_question_has_a_forecast(campaign, question, runs):
     assert shown == preview(campaign=campaign, design=Design(question, runs, "DCG@10", 10, 20)).corrected
 
 
+# -- topics like these ----------------------------------------------------------------------------------------
+
+
+def test_the_spread_between_topics_is_assumed_until_the_campaign_has_estimates(done):
+    asked = Design("pair", ("run0", "run2"), "DCG@10", 10, 40)
+    plan(done, items_in_total=30)
+    assumed = preview(campaign=done, design=asked).corrected["topics_like_these"]
+    assert assumed["is_assumed"]
+    assert assumed["n_topics"] == 3
+    assert sum(assumed["shares"].values()) == pytest.approx(1)
+    row = done.computations.latest("pk").estimates.get(
+        measure="DCG@10", method=REPORTED.key, run__run_id="run0", run_b__run_id="run2"
+    )
+    found = measured_topics(done, asked)
+    between = row.topics_standard_error**2 - row.standard_error**2
+    assert between > 0
+    assert found.variance == pytest.approx(between)
+    assert (found.origin, found.is_assumed) == ("measured in this campaign", False)
+    made = preview(campaign=done, design=asked, topics=found).corrected
+    like = made["topics_like_these"]
+    assert (like["topics_from"], like["is_assumed"]) == ("measured in this campaign", False)
+    assert like["half_width"] >= made["half_width"]
+    assert measured_topics(done, Design("pair", ("run0", "run2"), "DCG@4", 10, 40)) is None
+    turned = measured_topics(done, Design("pair", ("run2", "run0"), "DCG@10", 10, 40))
+    assert turned.variance == found.variance
+
+
+def test_of_several_comparisons_the_measured_spread_is_their_mean(done):
+    pairs = [("run0", "run1"), ("run0", "run2")]
+    alone = [topics_of(done, "DCG@10", [pair]).variance for pair in pairs]
+    asked = Design("baseline", ("run0", "run1", "run2"), "DCG@10", 10, 40)
+    assert measured_topics(done, asked).variance == pytest.approx(np.mean(alone))
+
+
 # -- where it is shown ----------------------------------------------------------------------------------------
 
 
@@ -160,8 +195,13 @@ def test_the_page_shows_both_figures_with_shares_and_origin(campaign, client):
     plan(campaign)
     text = text_of(client.get(address, PAIR))
     found = preview(campaign=campaign, design=DESIGN).corrected
-    assert f"Corrected number: expect ± {found['half_width']:.3f} (80 % of 20 simulated campaigns: ± " in text
-    assert "with 16 gold labels; of its variance drawing" in text
+    assert (
+        f"Corrected number: expect ± {found['topics_like_these']['half_width']:.3f} for topics like these (80 % of"
+        in text
+    )
+    assert f"For these topics alone: ± {found['half_width']:.3f} (80 % of 20 simulated campaigns: ± " in text
+    assert "with 16 gold labels; of its variance topics" in text
+    assert "Spread between topics: assumed, as topics would differ" in text
     assert "assumed, not measured: 20 % misses and 15 % false alarms" in text.replace("&#x27;", "'")
     assert "by the drawing alone, judgments taken as free of error" in text
     other = text_of(client.get(address, PAIR | {"misses": "30", "false_alarms": ""}))
@@ -254,7 +294,8 @@ def test_the_command_says_it_too(campaign, capsys):
     call_command("draw", campaign.name, *asked, "--preview", "--misses", "0.3")
     out = capsys.readouterr().out
     expected = preview(campaign=campaign, design=DESIGN, errors=assumed_errors(4, 1, (0.3, 0.15))).corrected
-    assert f"Corrected number: expect ± {expected['half_width']:.3f}" in out
+    assert f"expect ± {expected['topics_like_these']['half_width']:.3f} for topics like these" in out
+    assert f"For these topics alone: ± {expected['half_width']:.3f}" in out
     assert "assumed, not measured: 30 % misses and 15 % false alarms" in out
     with pytest.raises(CommandError, match="sum to less than 1"):
         call_command("draw", campaign.name, *asked, "--preview", "--misses", "0.9")
@@ -333,7 +374,7 @@ def test_a_run_is_answered_with_the_corrected_number(tmp_path, client):
         client.get(reverse("console:reuse", args=[campaign.pk]), {"run": "run0", "measure": "DCG@10"})
     )
     assert (
-        f"Corrected number: expect ± {said.corrected['half_width']:.3f} (80 % of 20 simulated campaigns: ± "
+        f"For these topics alone: ± {said.corrected['half_width']:.3f} (80 % of 20 simulated campaigns: ± "
         in text
     )
     assert "Expected half-width, drawing alone" in text
@@ -365,7 +406,8 @@ def test_of_a_made_draw_with_an_even_audit_it_is_the_closed_form_over_what_was_d
     )
     found = answer(campaign=campaign, asked=ReuseQuestion("run0", "DCG@10")).corrected
     assert found["half_width"] == pytest.approx(expected.half_width, rel=1e-9)
-    assert found["shares"] == pytest.approx(expected.shares())
+    drawing = expected.drawing_share
+    assert found["shares"] == pytest.approx({"drawing": drawing, "assessors": 1 - drawing, "topics": 0.0})
 
 
 def test_a_top_up_starts_from_what_is_drawn(campaign):

@@ -10,6 +10,7 @@ from enumeration import exactly, poisson_samples
 from analytics.estimation.targets import TargetWeights
 from analytics.estimation.two_phase import Phases, two_phase_sums
 from sampling.audit_plays import AuditPlay
+from sampling.campaign_plan import PlayedWidths
 from sampling.measures.sparse import from_dense
 from sampling.outlook import (
     Outlook,
@@ -19,6 +20,7 @@ from sampling.outlook import (
     label_classes,
     outlook,
     outlook_sentence,
+    spread_between_topics,
 )
 from sampling.strategies import strategy_keys
 
@@ -50,7 +52,7 @@ def test_two_items_by_hand():
     left = 0.75 * 0.25**2 + 0.25 * 0.75**2  # the same from either true grade
     assert found.assessors == pytest.approx(1 / 0.5 * left + 4 * left)
     assert found.half_width == pytest.approx(1.959964 * np.sqrt(found.drawing + found.assessors), rel=1e-6)
-    assert sum(found.shares().values()) == pytest.approx(1)
+    assert found.drawing_share == pytest.approx(found.drawing / found.variance)
 
 
 def test_two_labels_are_classed_by_their_sum():
@@ -170,18 +172,50 @@ def test_once_the_draw_is_known_the_judges_part_is_a_sum_over_it_whose_mean_is_t
 
 def test_without_a_planned_audit_there_is_no_corrected_number():
     found = of(audit_probability=None)
-    assert (found.assessors, found.variance, found.half_width, found.shares()) == (None, None, None, {})
+    assert (found.assessors, found.variance, found.half_width, found.drawing_share) == (None, None, None, 0)
 
 
 def test_a_document_with_weight_and_no_chance_leaves_no_forecast():
     pi = np.array([0.5, 1.0, 0.0])
     found = outlook(W**2, pi, CHANCES, classes=ERRORS, gains=GAINS, audit_probability=np.array([0.5, 0.5, 0]))
-    assert (found.half_width, found.shares()) == (None, {})
+    assert (found.half_width, found.drawing_share) == (None, 0)
 
 
-def test_topics_add_their_part():
-    assert of(topics=2.0).variance == pytest.approx(of().variance + 2.0)
-    assert of(topics=2.0).shares()["topics"] > 0.5
+def test_the_assumed_spread_between_topics_is_its_mean_over_all_grades_that_may_be():
+    """Three topics with one or two documents, each relevant or not: every outcome with its chance, S^2/n of each."""
+    weight, p = np.array([0.5, 0.2, 0.4, 0.3]), np.array([0.2, 0.5, 0.7, 0.9])
+    topic, n = np.array([0, 0, 1, 2]), 3
+    mean = 0.0
+    for outcome in product((0, 1), repeat=4):
+        values = n * np.bincount(topic, weight * outcome)
+        mean += np.prod(np.where(outcome, p, 1 - p)) * values.var(ddof=1) / n
+    found = spread_between_topics(from_dense(weight[None]), [(0, None)], topic, n, gain=p, square=p)
+    assert found == pytest.approx(mean, rel=1e-12)
+    alone = spread_between_topics(from_dense(weight[None]), [(0, None)], topic, n, gain=p, square=p**2)
+    assert alone < 0.5 * mean  # grades taken as certain: most of it is missed
+
+
+def test_the_spread_between_topics_of_pairs_is_that_of_the_difference_and_of_several_its_mean():
+    rows = np.array([[0.5, 0.2, 0.0], [0.1, 0.4, 0.3]])
+    given = {"gain": np.array([0.2, 0.5, 0.7]), "square": np.array([0.3, 0.5, 0.9])}
+    topic = np.array([0, 1, 2])
+
+    def of(table, comparisons):
+        return spread_between_topics(from_dense(table), comparisons, topic, 4, **given)
+
+    pair = of(rows, [(0, 1)])
+    assert pair == pytest.approx(of(rows[:1] - rows[1:], [(0, None)]))
+    assert of(rows, [(0, 1), (0, None)]) == pytest.approx((pair + of(rows, [(0, None)])) / 2)
+
+
+def test_played_topics_are_as_wide_as_their_variance_and_never_narrower_than_these_topics():
+    plays = PlayedWidths((1.0,) * 4000, (0.2,) * 4000, 0.3, 4000)
+    wide = plays.over_topics(0.8, 10, np.random.default_rng(1))
+    squares = np.square(wide.half_widths)
+    assert squares.mean() == pytest.approx(2.262157**2 * (0.2 + 0.8), rel=0.03)
+    assert set(wide.variances) == {1.0}
+    narrow = plays.over_topics(0.0, 10, np.random.default_rng(1))
+    assert min(narrow.half_widths) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -215,17 +249,37 @@ def test_the_assumption_says_that_it_is_one():
     assert errors.matrix[2:, :2].sum(axis=1) == pytest.approx(0.20)
 
 
-def test_the_words_name_the_topics_only_where_they_count():
-    about = {"half_width": 0.005, "refusal": "", "n_gold": 1200.4, "errors_from": "assumed", "middle": None}
-    shares = {"drawing": 0.5, "assessors": 0.25, "topics": 0.25}
-    words = outlook_sentence(about | {"shares": shares})
+def test_the_words_say_both_claims_with_their_parts():
+    shares = {"drawing": 0.5, "assessors": 0.5, "topics": 0.0}
+    about = {
+        "half_width": 0.005,
+        "middle": None,
+        "n_plays": 0,
+        "shares": shares,
+        "refusal": "",
+        "n_gold": 1200.4,
+        "errors_from": "assumed",
+        "topics_like_these": None,
+    }
+    assert outlook_sentence(about) == (
+        "Corrected number: expect ± 0.005 for these topics, with 1,200 gold labels; of its variance drawing 50 % and "
+        "assessors' errors 50 %. Assessors' errors: assumed."
+    )
+    like = {
+        "half_width": 0.25,
+        "middle": [0.2, 0.3],
+        "shares": {"drawing": 0.1, "assessors": 0.1, "topics": 0.8},
+        "topics_from": "measured in this campaign",
+    }
+    words = outlook_sentence(about | {"topics_like_these": like, "middle": [0.004, 0.006], "n_plays": 20})
     assert words.startswith(
-        "Corrected number: expect ± 0.005, with 1,200 gold labels; of its variance drawing 50 % and assessors' errors "
-        "25 % and topics 25 %."
+        "Corrected number: expect ± 0.250 for topics like these (80 % of 20 simulated campaigns: ± 0.200 to ± 0.300), "
+        "with 1,200 gold labels; of its variance topics 80 %, drawing 10 % and assessors' errors 10 %. For these "
+        "topics alone: ± 0.005 (80 % of 20 simulated campaigns: ± 0.004 to ± 0.006)"
     )
-    assert outlook_sentence(about | {"shares": {}, "half_width": 0.0}).startswith(
-        "Corrected number: expect ± 0.000,"
-    )
+    assert words.endswith("Assessors' errors: assumed. Spread between topics: measured in this campaign.")
+    exact = outlook_sentence(about | {"shares": {}, "half_width": 0.0})
+    assert exact.startswith("Corrected number: expect ± 0.000 for these topics, with")
     assert outlook_sentence({"refusal": "No audit"}) == "No audit."
 
 
@@ -290,4 +344,4 @@ def test_a_play_of_nothing_is_refused(n_items, plays):
 
 def test_an_outlook_without_variance_has_no_shares():
     assert Outlook(0.0, 0.0).half_width == 0
-    assert Outlook(0.0, 0.0).shares() == {}
+    assert Outlook(0.0, 0.0).drawing_share == 0

@@ -28,10 +28,26 @@ class ForecastRequest(DesignRequest):
         return super().validate(sent)
 
 
-class CorrectedAnswer(serializers.Serializer[Any]):
-    """What is expected of the corrected number, assessors' errors included."""
+SHARES = "Of the variance: drawing, assessors, topics"
 
-    half_width = serializers.FloatField(allow_null=True, help_text="Null where `refusal` says why")
+
+class TopicsLikeTheseAnswer(serializers.Serializer[Any]):
+    """What is expected for topics like these: the spread between topics is in it."""
+
+    half_width = serializers.FloatField()
+    middle = serializers.ListField(child=serializers.FloatField(), allow_null=True)
+    shares = serializers.DictField(child=serializers.FloatField(), help_text=SHARES)
+    n_topics = serializers.IntegerField()
+    topics_from = serializers.CharField(help_text="Where the spread between topics is known from")
+    is_assumed = serializers.BooleanField(help_text="Whether it is assumed")
+
+
+class CorrectedAnswer(serializers.Serializer[Any]):
+    """What is expected of the corrected number, assessors' errors included: for these topics, and beside it."""
+
+    half_width = serializers.FloatField(
+        allow_null=True, help_text="For these topics; null where `refusal` says why"
+    )
     middle = serializers.ListField(
         child=serializers.FloatField(),
         allow_null=True,
@@ -39,9 +55,7 @@ class CorrectedAnswer(serializers.Serializer[Any]):
         "none was simulated, and `half_width` is the closed form",
     )
     n_plays = serializers.IntegerField(help_text="Simulated campaigns")
-    shares = serializers.DictField(
-        child=serializers.FloatField(), help_text="Of the variance: drawing, assessors, topics"
-    )
+    shares = serializers.DictField(child=serializers.FloatField(), help_text=SHARES)
     n_gold = serializers.FloatField(
         allow_null=True, help_text="Gold labels of the planned audit; null: gold assessors judge"
     )
@@ -49,6 +63,9 @@ class CorrectedAnswer(serializers.Serializer[Any]):
         allow_blank=True, help_text="Where the assessors' errors are known from"
     )
     is_assumed = serializers.BooleanField(help_text="Whether they are assumed")
+    topics_like_these = TopicsLikeTheseAnswer(
+        allow_null=True, help_text="The default claim; null with one topic, or without a forecast"
+    )
     refusal = serializers.CharField(allow_blank=True)
 
 
