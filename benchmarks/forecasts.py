@@ -84,10 +84,18 @@ class Case:
         self.noise, self.votes, n_grades = kinds[number // len(pools) % len(kinds)]
         self.pool: Pool = make_pool(name, seed + number, n_grades, clef)
         self.rng, self.seed = np.random.default_rng([seed, number]), seed
-        self.runs = self.rng.choice(self.pool.weights.shape[0], 4, replace=False).tolist()
+        self.runs = self._unlike_runs()
         self.measured = true_errors(self.pool, self.noise, seed)
         self.about = {"pool": name, "errors": self.noise, "labels": self.votes, "grades": n_grades}
         self.rows: list[dict[str, Any]] = []
+
+    def _unlike_runs(self) -> list[int]:
+        """Return four runs, the first two and the last two unlike; some of CLEF's rank alike."""
+        w = self.pool.weights
+        while True:
+            a, b, c, d = self.rng.choice(w.shape[0], 4, replace=False).tolist()
+            if (w[a] != w[b]).any() and (w[c] != w[d]).any():
+                return [a, b, c, d]
 
     def weights(self, run: int, against: int | None = None) -> Floats:
         """Return w of one of the case's runs, or of a pair of them."""
@@ -185,12 +193,13 @@ def main() -> None:
     )
     parser.add_argument("--campaigns", type=int, default=40, help="over all pools")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--start", type=int, default=0, help="number of the first campaign, to go on")
     parser.add_argument("--clef", type=Path, help="folder of clef_tar2017: adds this pool")
     parser.add_argument("--rows", type=Path, help="a file that gets a line of JSON as each campaign is done")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     rows = []
-    for number in range(options.campaigns):
+    for number in range(options.start, options.start + options.campaigns):
         made = one_campaign(number, options.seed, options.clef)
         rows += made
         if options.rows:

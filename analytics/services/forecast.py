@@ -204,11 +204,11 @@ def _payload(campaign: Campaign, design: Design, rates: Rates) -> dict[str, Any]
         "gold": n_gold_there(campaign, design),
         "scores": list(collection.score_lists.filter(name=design.scores).values_list("pk", flat=True)),
         "topics": collection.topics.count(),
-        "errors": _how_known(campaign, design, rates),
+        "errors": how_known(campaign, design, rates),
     }
 
 
-def _how_known(campaign: Campaign, design: Design, rates: Rates) -> dict[str, Any]:
+def how_known(campaign: Campaign, design: Design, rates: Rates = USUAL_RATES) -> dict[str, Any]:
     """Return where the assessors' errors are known from now, and what they and the spread between topics are."""
     try:
         errors, topics = errors_for(campaign, design, rates), measured_topics(campaign, design)

@@ -9,8 +9,9 @@ import numpy as np
 from analytics.estimation.estimate import FEWEST_ITEMS, Refusal
 from analytics.estimation.reuse import reusability, top_up
 from analytics.frames import Floats
-from analytics.services.forecast import LARGEST_AT_ONCE, rank_rows, reason
+from analytics.services.forecast import LARGEST_AT_ONCE, how_known, rank_rows, reason
 from analytics.services.job_queue import newest_job, queue_work
+from analytics.services.outlook import errors_for, measured_topics
 from analytics.services.reuse import Answer, ReuseQuestion, ReuseRefused, check_question
 from judging.models import Campaign
 from sampling.batches import probabilities_by_fold
@@ -19,6 +20,7 @@ from sampling.models import Draw
 from sampling.prediction import folds
 from sampling.questions import Design, QuestionRefused, nested_probabilities
 from sampling.services.drawing import Earlier, earlier_columns
+from sampling.services.outlook import design_outlook, planned_audit
 from sampling.services.population import Population, population_of, prior_spread, sizes
 from touchstone.models import Job, User
 
@@ -35,6 +37,8 @@ class Lacking:
     """What it takes to bring the half-width down to `half_width` (0: to judge all that the answer depends on).
 
     Nothing lacks: `design` is None. Numbers of items are expectations; each takes the campaign's judgments an item.
+    Half-widths are the drawing alone, which is what items buy; `corrected` is the outlook of the corrected number after
+    the top-up, assessors' errors included.
     """
 
     half_width: float
@@ -43,6 +47,7 @@ class Lacking:
     judgments: float
     design: Design | None
     note: str = ""
+    corrected: dict[str, Any] | None = None
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "design": self.design.parameters() if self.design else None}
@@ -112,6 +117,9 @@ def lacking(*, campaign: Campaign, asked: ReuseQuestion, half_width: float) -> L
         judgments=n_new * campaign.judgments_per_item,
         design=replace(design, budget=budget),
         note=_note(draw, population, after, half_width),
+        corrected=design_outlook(
+            population, pi, errors_for(campaign, design), measured_topics(campaign, design)
+        ),
     )
 
 
@@ -191,7 +199,7 @@ def find_lacking(
             return TopUpAnswer(lacking(campaign=campaign, asked=asked, half_width=half_width))
     except ReuseRefused as refusal:
         return TopUpAnswer(refusal=str(refusal))
-    payload = _payload(campaign, asked, half_width)
+    payload = _payload(campaign, asked, half_width, design)
     job = newest_job("reuse", payload=payload)
     if job is None or job.state == Job.State.CANCELLED:
         job = queue_work("reuse", payload, user)
@@ -206,8 +214,9 @@ def from_json(made: dict[str, Any]) -> Lacking:
     return Lacking(**{**made, "design": Design(**made["design"]) if made["design"] else None})
 
 
-def _payload(campaign: Campaign, asked: ReuseQuestion, half_width: float) -> dict[str, Any]:
+def _payload(campaign: Campaign, asked: ReuseQuestion, half_width: float, design: Design) -> dict[str, Any]:
     """Return what the job is told, with all that its answer depends on."""
+    plan = planned_audit(campaign)
     return {
         "campaign": str(campaign.pk),
         "asked": asdict(asked),
@@ -215,4 +224,6 @@ def _payload(campaign: Campaign, asked: ReuseQuestion, half_width: float) -> dic
         "batches": campaign.draws.count(),
         "runs": list(campaign.collection.runs.order_by("pk").values_list("pk", flat=True)),
         "topics": campaign.collection.topics.count(),
+        "audit": asdict(plan) if plan else None,
+        "errors": how_known(campaign, design),
     }

@@ -16,9 +16,10 @@ from analytics.services.forecast import LARGEST_AT_ONCE, forecast, queue_forecas
 from analytics.services.outlook import errors_for, label_errors, measured_topics, topics_of
 from analytics.services.recomputation import recompute
 from analytics.services.reuse import ReuseQuestion, answer
+from analytics.services.top_up import lacking
 from judging.services.campaigns import add_assessor, open_campaign
 from sampling.models import AuditSchedule
-from sampling.outlook import assumed_errors, grade_chances, label_classes, outlook
+from sampling.outlook import assumed_errors, grade_chances, label_classes, outlook, outlook_sentence
 from sampling.questions import Design
 from sampling.services.auditing import audit
 from sampling.services.drawing import draw
@@ -417,3 +418,26 @@ def test_a_top_up_starts_from_what_is_drawn(campaign):
     more = Design("pair", ("run0", "run2"), "DCG@10", 10, 30)
     before, after = (preview(campaign=campaign, design=asked).corrected for asked in (DESIGN, more))
     assert after["shares"]["drawing"] < before["shares"]["drawing"]
+
+
+def test_a_top_up_says_what_the_corrected_number_comes_to_after_it(tmp_path, client):
+    campaign = make_campaign(tmp_path, budget=20)
+    asked = ReuseQuestion("run1", "DCG@10")
+    address = reverse("console:reuse", args=[campaign.pk])
+    given = {"run": "run1", "measure": "DCG@10", "half_width": "0.2"}
+    client.force_login(User.objects.create(username="rita", role="researcher"))
+    assert lacking(campaign=campaign, asked=asked, half_width=0.2).corrected["refusal"] == NO_AUDIT
+    assert f"After them: {NO_AUDIT}." in text_of(client.get(address, given))
+    plan(campaign)
+    made = lacking(campaign=campaign, asked=asked, half_width=0.2)
+    now = answer(campaign=campaign, asked=asked).corrected
+    assert made.corrected["n_gold"] == 16
+    assert made.corrected["shares"]["drawing"] < now["shares"]["drawing"]
+    same = preview(campaign=campaign, design=made.design)  # the page of the design says the same
+    assert made.corrected == same.corrected
+    text = text_of(client.get(address, given))
+    assert f"After them: {outlook_sentence(made.corrected)}" in text.replace("&#x27;", "'")
+    found = client.get(reverse("console:api-reuse", args=[campaign.pk]), given).json()
+    assert found["lacking"]["corrected"] == made.corrected
+    everything = lacking(campaign=campaign, asked=asked, half_width=1000.0)
+    assert (everything.design, everything.corrected) == (None, None)

@@ -149,6 +149,7 @@ def _reuse_numbers(reuse: Answer, target: float | None, top_up: TopUpAnswer) -> 
         "n_new": max(1, round(made.n_new)) if made else 0,
         "judgments": f"{max(1, round(made.judgments)):,}" if made else "",
         "after": _digits(made.half_width_after or None) if made else "",
+        "corrected_after": outlook_sentence(made.corrected) if made and made.corrected else "",
     }
 
 

@@ -119,6 +119,7 @@ class LackingAnswer(serializers.Serializer[Any]):
     judgments = serializers.FloatField()
     design = DesignAnswer(allow_null=True)
     note = serializers.CharField(allow_blank=True)
+    corrected = CorrectedAnswer(allow_null=True, help_text="After the top-up; null if no judgment is missing")
 
 
 class OutsideAnswer(serializers.Serializer[Any]):
