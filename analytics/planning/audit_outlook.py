@@ -15,6 +15,7 @@ from analytics.estimation.correction import correct
 from analytics.estimation.estimate import Estimate, Floats, Refusal
 from analytics.estimation.gold_prediction import GoldPrediction
 from analytics.estimation.samples import AuditSample
+from sampling.campaign_plan import PlayedWidths
 
 Ints = NDArray[np.int64]
 
@@ -28,10 +29,21 @@ STEPS = 100
 
 @dataclass(frozen=True)
 class Outlook:
-    """The expected half-width, and the standard error of this forecast."""
+    """The expected half-width, the standard error of this forecast, and the plays that it is the mean of."""
 
     half_width: float
     standard_error: float
+    plays: PlayedWidths
+
+    def times(self, factor: float) -> "Outlook":
+        """Return the forecast with all widths times a factor."""
+        plays = PlayedWidths(
+            tuple(factor * width for width in self.plays.half_widths),
+            tuple(factor**2 * variance for variance in self.plays.variances),
+            self.plays.drawing_share,
+            self.plays.n_plays,
+        )
+        return Outlook(factor * self.half_width, factor * self.standard_error, plays)
 
 
 @dataclass(frozen=True)
@@ -55,6 +67,11 @@ class AuditedTarget:
 
     def half_width(self) -> float | Refusal:
         """Return half the width of the 95 % confidence interval of `correct`, or its refusal."""
+        result = self.estimate()
+        return (result.high - result.low) / 2 if isinstance(result, Estimate) else result
+
+    def estimate(self) -> Estimate | Refusal:
+        """Return the estimate of `correct`; its value leaves out what the prior says of the whole frame."""
         audit = AuditSample(
             draw_probability=self.draw_probability,
             bronze_class=self.bronze_class,
@@ -64,10 +81,7 @@ class AuditedTarget:
             n_grades=self.gains.size,
         )
         # known, the total moves the interval and leaves its width
-        result = correct(self.weight[None], audit, self.gains, prior=self.prior, prior_total=[0.0]).estimates[
-            0
-        ]
-        return (result.high - result.low) / 2 if isinstance(result, Estimate) else result
+        return correct(self.weight[None], audit, self.gains, prior=self.prior, prior_total=[0.0]).estimates[0]
 
     def over(self, places: Ints) -> "AuditedTarget":
         """Return the target at some of the items."""
@@ -224,7 +238,7 @@ def outlook(
     weighed, others = np.flatnonzero(has_part), np.flatnonzero(~has_part & (chance > 0))
     n_plays = plays or int(np.clip(ITEMS_PLAYED / max(1, weighed.size), FEWEST_PLAYS, MOST_PLAYS))
     upto = np.cumsum(chance[others])
-    widths: list[float] = []
+    found: list[Estimate] = []
     refusal = Refusal("no interval")
     for _ in range(n_plays):
         beside = others[_systematic(upto, rng)]
@@ -235,11 +249,20 @@ def outlook(
         if isinstance(result, Refusal):
             refusal = result
         else:
-            widths.append(result)
-    if len(widths) < max(2.0, FEWEST_PLAYS_WITH_INTERVAL * n_plays):
+            found.append(result)
+    if len(found) < max(2.0, FEWEST_PLAYS_WITH_INTERVAL * n_plays):
         return Refusal(f"this audit would not be enough: {refusal.reason}", refusal.needed)
+    widths = [(one.high - one.low) / 2 for one in found]
     spread = float(np.std(widths, ddof=1)) * np.sqrt(1 + 1 / len(widths))
-    return Outlook(float(np.mean(widths)), float(spread))
+    return Outlook(float(np.mean(widths)), float(spread), _played(found, widths, n_plays))
+
+
+def _played(found: list[Estimate], widths: list[float], n_plays: int) -> PlayedWidths:
+    """Return the plays that have an interval."""
+    variances = [one.standard_error**2 for one in found]
+    drawing = [dict(one.components).get("drawing", 0.0) for one in found]
+    shares = [part / whole if whole else 0.0 for part, whole in zip(drawing, variances, strict=True)]
+    return PlayedWidths(tuple(widths), tuple(variances), float(np.mean(shares)), n_plays)
 
 
 def _systematic(upto: Floats, rng: np.random.Generator) -> Ints:
@@ -250,11 +273,11 @@ def _systematic(upto: Floats, rng: np.random.Generator) -> Ints:
 
 def _play(
     target: AuditedTarget, selected: NDArray[np.bool_], alphas: Floats, rng: np.random.Generator
-) -> float | Refusal:
-    """Return the half-width after an audit that newly selects these items, with simulated gold grades."""
+) -> Estimate | Refusal:
+    """Return the estimate after an audit that newly selects these items, with simulated gold grades."""
     shares = rng.standard_gamma(alphas)
     bounds = np.cumsum(shares / shares.sum(axis=1, keepdims=True), axis=1)[:, :-1]
     new = np.flatnonzero(selected)
     gold = np.where(target.audited, target.gold_grade, 0)
     gold[new] = (rng.random(new.size)[:, None] >= bounds[target.bronze_grade[new]]).sum(axis=1)
-    return replace(target, audited=target.audited | selected, gold_grade=gold).half_width()
+    return replace(target, audited=target.audited | selected, gold_grade=gold).estimate()

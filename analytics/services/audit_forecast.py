@@ -54,7 +54,7 @@ def store_forecasts(
         return []
     schedule = AuditSchedule.objects.filter(campaign=campaign).first()
     measure = parse_measure((schedule and schedule.measure) or arrays.draw.parameters["measure"])
-    chosen, half_width_now = _target(computation, arrays, measure.name)
+    chosen, half_width_now, between = _target(computation, arrays, measure.name)
     run, run_b = chosen
     given = {
         "computation": computation,
@@ -75,10 +75,24 @@ def store_forecasts(
         if isinstance(result, Refusal):
             row.refusal = result.reason
         else:
-            row.half_width_after = narrower * result.half_width
-            row.half_width_error = narrower * result.standard_error
+            _fill(row, result.times(narrower), between, arrays.n_topics, seed)
         rows.append(row)
     return AuditForecast.objects.bulk_create(rows)
+
+
+def _fill(
+    row: AuditForecast, found: Outlook, between: float | None, n_topics: int, seed: tuple[int, int]
+) -> None:
+    """Fill in the forecast for these topics, and for topics like these where the spread between them is known."""
+    row.half_width_after, row.half_width_error = found.plays.median, found.standard_error
+    row.middle_low, row.middle_high = found.plays.middle
+    row.drawing_share = min(1.0, found.plays.drawing_share)
+    if between is None:
+        return
+    over = found.plays.over_topics(between, n_topics, np.random.default_rng(seed))
+    row.topics_half_width_after = over.median
+    whole = float(np.mean(over.variances))
+    row.topics_share = between / whole if whole else 0.0
 
 
 def asked_targets(draw: Draw, run_ids: list[str]) -> list[Target]:
@@ -92,21 +106,30 @@ def asked_targets(draw: Draw, run_ids: list[str]) -> list[Target]:
     return list(combinations(runs, 2))
 
 
-def _target(computation: Computation, arrays: CampaignArrays, measure: str) -> tuple[Target, float | None]:
-    """Return the pair or run asked about whose half-width is the median of all asked, and this; else the first."""
+def _target(
+    computation: Computation, arrays: CampaignArrays, measure: str
+) -> tuple[Target, float | None, float | None]:
+    """Return the pair or run asked about whose half-width is the median of all asked, this, and its topics' variance.
+
+    The first of those asked where none has an interval; no variance where there is none for topics like these.
+    """
     asked = asked_targets(arrays.draw, [run.run_id for run in arrays.runs])
     place = {run.pk: index for index, run in enumerate(arrays.runs)}
     rows = computation.estimates.filter(measure=measure, method=REPORTED.key, value__isnull=False)
-    widths: dict[Target, float] = {}
-    whole = before_cutting("low"), before_cutting("high")
-    ends: Iterable[tuple[Any, ...]] = rows.values_list("run_id", "run_b_id", *whole)
-    for run, run_b, low, high in ends:
-        widths[place[run], None if run_b is None else place[run_b]] = (high - low) / 2
-    known = sorted((widths[target], target) for target in asked if widths.get(target))
-    if not known:
-        return asked[len(asked) // 2], None
-    width, target = known[(len(known) - 1) // 2]
-    return target, width
+    known: dict[Target, tuple[float, float | None]] = {}
+    columns = (
+        *("run_id", "run_b_id", before_cutting("low"), before_cutting("high")),
+        *("standard_error", "topics_standard_error"),
+    )
+    found: Iterable[tuple[Any, ...]] = rows.values_list(*columns)
+    for run, run_b, low, high, error, over in found:
+        between = None if over is None or error is None else max(0.0, over**2 - error**2)
+        known[place[run], None if run_b is None else place[run_b]] = (high - low) / 2, between
+    ordered = sorted((known[target][0], target) for target in asked if known.get(target, (0.0,))[0])
+    if not ordered:
+        return asked[len(asked) // 2], None, None
+    width, target = ordered[(len(ordered) - 1) // 2]
+    return target, width, known[target][1]
 
 
 @dataclass(frozen=True)
@@ -146,7 +169,7 @@ class _NextAudit:
             return found
         errors = predicted_errors(self.target, self.gold, np.stack([pi, self._probabilities(strategy)]))
         narrower = float(errors[1] / errors[0]) if errors[0] > 0 else 1.0
-        return Outlook(narrower * found.half_width, narrower * found.standard_error)
+        return found.times(narrower)
 
     def _probabilities(self, strategy: str) -> Floats:
         return self.auditable.probabilities(strategy, self.n_more, tolerance=ACCURACY * self.n_more)

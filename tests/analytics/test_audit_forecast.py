@@ -302,6 +302,14 @@ def test_after_a_recomputation_every_strategy_has_a_forecast_for_the_question_s_
         assert row.half_width_now == pytest.approx((shown.unbounded_high - shown.unbounded_low) / 2)
         assert 0 < row.half_width_after < row.half_width_now
         assert row.half_width_error > 0
+        assert row.middle_low <= row.half_width_after <= row.middle_high
+        assert 0 <= row.drawing_share <= 1
+        between = shown.topics_standard_error**2 - shown.standard_error**2
+        assert between > 0
+        assert row.topics_half_width_after > row.half_width_after
+        # V follows from the topics' part: two degrees of freedom, and the audit narrows what is not theirs.
+        judging = between * (1 - row.topics_share) / row.topics_share
+        assert 0 < judging < shown.standard_error**2
 
 
 @pytest.mark.django_db

@@ -222,6 +222,17 @@ def _is_as_good(one: AuditForecast, least: AuditForecast) -> bool:
     return bool(one.half_width_after - least.half_width_after < (least.half_width_error or 0.0))
 
 
+def _shares(one: AuditForecast) -> str:
+    """Return what makes up the variance after the audit, in words; empty for forecasts of older versions."""
+    if one.drawing_share is None:
+        return ""
+    drawing = round(100 * one.drawing_share)
+    said = f"for these topics drawing {drawing} % and assessors' errors {100 - drawing} %"
+    if one.topics_share is None:
+        return said
+    return f"{said}; for topics like these, the topics {round(100 * one.topics_share)} %"
+
+
 def _widths(one: AuditForecast) -> dict[str, Any]:
     narrower = None
     if one.half_width_now and one.half_width_after is not None:
@@ -230,6 +241,11 @@ def _widths(one: AuditForecast) -> dict[str, Any]:
         "now": _number(one.half_width_now),
         "after": _number(one.half_width_after),
         "error": _number(one.half_width_error, 1),
+        "middle": ""
+        if one.middle_low is None
+        else f"± {_number(one.middle_low)} to ± {_number(one.middle_high)}",
+        "topics": _number(one.topics_half_width_after),
+        "shares": _shares(one),
         "percent": narrower,
     }
 

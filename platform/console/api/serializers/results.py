@@ -225,6 +225,11 @@ class ForecastAnswer(serializers.ModelSerializer[AuditForecast]):
             "half_width_now",
             "half_width_after",
             "half_width_error",
+            "middle_low",
+            "middle_high",
+            "drawing_share",
+            "topics_half_width_after",
+            "topics_share",
             "refusal",
         )
 
