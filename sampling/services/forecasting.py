@@ -25,7 +25,7 @@ from sampling.measures.families import FloatArray
 from sampling.outlook import LabelErrors, assumed_errors
 from sampling.questions import Design, nested_probabilities
 from sampling.services.drawing import earlier_columns
-from sampling.services.outlook import WHOLE_TOPICS, design_outlook, no_outlook
+from sampling.services.outlook import WHOLE_TOPICS, design_outlook, design_widths, no_outlook
 from sampling.services.population import (
     DrawRefused,
     Population,
@@ -92,6 +92,8 @@ class Preview:
     # The corrected number at the budget, assessors' errors included: `sampling.services.outlook`. `widths` are the
     # drawing alone, judgments taken as free of error.
     corrected: dict[str, Any] = field(default_factory=dict)
+    # The same at every budget, in closed form and for these topics; empty where there will be none.
+    corrected_widths: list[float | None] = field(default_factory=list)
 
     @property
     def n_drawable(self) -> int:
@@ -156,12 +158,9 @@ def preview(
         own = by_document["default"]
         audit_half_width = None if before.any() else _audit_half_width(population, own.variance)
         mixture = _mixture(population, before, own, min(design.budget, n_frame))
-        corrected = design_outlook(
-            population,
-            own.probabilities(min(design.budget, n_frame)),
-            errors or assumed_errors(population.gains.size, population.relevant_grade),
-            topics,
-        )
+        errors = errors or assumed_errors(population.gains.size, population.relevant_grade)
+        probability = own.probabilities(min(design.budget, n_frame))
+        corrected = design_outlook(population, probability, errors, topics)
     budgets = _budgets(most, n_question, already, min(design.budget, most))
     half_width = curves["default"].half_width(min(design.budget, most))
     widths: dict[str, list[float | None]] = {}
@@ -170,6 +169,9 @@ def preview(
         progress(place, len(curves), f"{n_frame} pooled documents, design {place + 1} of {len(curves)}")
         widths[name] = [curve.half_width(n) for n in budgets]
         same_width[name] = budget_for(curve, half_width, most)
+    corrected_widths: list[float | None] = []
+    if isinstance(population, Population) and errors is not None:
+        corrected_widths = design_widths(population, (own.probabilities(n) for n in budgets), errors)
     return Preview(
         n_frame=n_frame,
         n_question=n_question,
@@ -183,6 +185,7 @@ def preview(
         n_topics=n_topics,
         n_silent_topics=n_silent_topics,
         corrected=corrected,
+        corrected_widths=corrected_widths if any(corrected_widths) else [],
     )
 
 

@@ -1,6 +1,6 @@
 """What a campaign's corrected number is expected to be worth: its planned audit, played on a draw to come or made."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from judging.models import Campaign
 from sampling.arrays import FloatArray
-from sampling.audit_plays import AuditPlay
+from sampling.audit_plays import N_PLAYS, AuditPlay
 from sampling.campaign_plan import CampaignPlan, PlayedWidths, TopicSpread
 from sampling.judged import question_influence
 from sampling.measures.families import weights_of_runs
@@ -35,6 +35,7 @@ WHOLE_TOPICS = "The corrected number is not forecast where whole topics are draw
 RATIO = "The corrected number is not forecast where the question is about a ratio"
 NO_INTERVAL = "There will probably be no interval of the corrected number"
 ASSUMED_TOPICS = "assumed, as topics would differ if documents were relevant as the prior predicts"
+PLAYS_OF_CURVES = 5  # of audits, at each of a dozen budgets
 MOST_PLAYED = 12  # comparisons of a question
 LARGEST_PLAYED = 300_000  # drawn documents
 ONE_CONTRAST = ("pair", "system", "ranking")  # here audits go by the contrast that the draw goes by
@@ -113,22 +114,49 @@ def design_outlook(
 
     `topics` is the spread between topics where it is measured; else it is assumed.
     """
+    if refusal := _no_forecast(population):
+        return no_outlook(refusal)
+    expected = _expected(population, probability, _contrast(population))
+    return corrected_outlook(
+        population.campaign, expected, _numbers(population, topics), population.gains, errors
+    )
+
+
+def design_widths(
+    population: Population, probabilities: Iterable[FloatArray], errors: LabelErrors
+) -> list[float | None]:
+    """Return the half-width of the corrected number for these topics, in closed form, of each of these draws.
+
+    Every draw has the planned audit. None for all where there will be no corrected number.
+    """
+    planned = planned_audit(population.campaign)
+    if planned is None or _no_forecast(population):
+        return [None for _ in probabilities]
+    numbers, contrast, found = _numbers(population, None), _contrast(population), []
+    for probability in probabilities:
+        expected = _expected(population, probability, contrast)
+        plan = _plan(population.campaign, expected, numbers, population.gains, errors, planned)
+        found.append(_closed_form(plan, expected, numbers, plays=PLAYS_OF_CURVES).half_width)
+    return found
+
+
+def _no_forecast(population: Population) -> str:
+    """Return why the corrected number of such a design is not forecast; empty where it is."""
     if population.design.selection_kind.with_replacement:
-        return no_outlook(WITH_REPLACEMENT)
-    if not isinstance(population.measure.kind, Linear):
-        return no_outlook(RATIO)
-    expected = ExpectedDraw(
+        return WITH_REPLACEMENT
+    return "" if isinstance(population.measure.kind, Linear) else RATIO
+
+
+def _expected(population: Population, probability: FloatArray, contrast: FloatArray) -> ExpectedDraw:
+    return ExpectedDraw(
         probability,
-        _contrast(population),
+        contrast,
         np.asarray(population.pooled.topic_index, dtype=np.int64),
         population.design_prior,
         population.prior,
         population.pooled.returned,
         population.design.depth,
         population.score,
-    )
-    return corrected_outlook(
-        population.campaign, expected, _numbers(population, topics), population.gains, errors
     )
 
 
@@ -290,7 +318,9 @@ def _plan(
     )
 
 
-def _closed_form(plan: CampaignPlan, expected: ExpectedDraw, numbers: Numbers) -> Outlook:
+def _closed_form(
+    plan: CampaignPlan, expected: ExpectedDraw, numbers: Numbers, plays: int = N_PLAYS
+) -> Outlook:
     """Return the variance by source in closed form; a document with weight and without a chance makes it infinite."""
     judging, can = plan.judging, plan.places
     out_of_reach = np.ones(expected.probability.size, dtype=bool)
@@ -300,7 +330,7 @@ def _closed_form(plan: CampaignPlan, expected: ExpectedDraw, numbers: Numbers) -
     audit = np.ones(can.size)
     if plan.n_items is not None:
         rng = np.random.default_rng(SEED)
-        audit = judging.audit_probabilities(plan.strategy, plan.n_items, rng, drawn=plan.drawn)
+        audit = judging.audit_probabilities(plan.strategy, plan.n_items, rng, drawn=plan.drawn, plays=plays)
     return outlook(
         numbers.squares[can],
         judging.draw_probability,

@@ -90,6 +90,21 @@ def test_of_everything_judged_and_an_even_audit_the_forecast_is_the_closed_form(
     assert (shown["middle"], shown["n_plays"]) == (None, 0)
 
 
+def test_at_every_budget_there_is_the_closed_form(campaign, monkeypatch):
+    assert preview(campaign=campaign, design=DESIGN).corrected_widths == []
+    plan(campaign)
+    shown = preview(campaign=campaign, design=DESIGN)
+    place = shown.budgets.index(20)
+    assert len(shown.corrected_widths) == len(shown.budgets)
+    pairs = zip(shown.corrected_widths, shown.widths["default"], strict=True)
+    assert all(corrected > alone for corrected, alone in pairs)
+    monkeypatch.setattr("sampling.services.outlook.LARGEST_PLAYED", 0)
+    monkeypatch.setattr("sampling.services.outlook.PLAYS_OF_CURVES", 20)
+    again = preview(campaign=campaign, design=DESIGN)
+    assert again.corrected_widths[place] == again.corrected["half_width"]
+    assert again.corrected_widths[place] == pytest.approx(shown.corrected_widths[place], rel=0.1)
+
+
 def test_the_headline_is_the_median_of_plays_and_the_middle_of_them_lies_around_it(campaign):
     plan(campaign)
     shown = preview(campaign=campaign, design=DESIGN).corrected
@@ -205,6 +220,8 @@ def test_the_page_shows_both_figures_with_shares_and_origin(campaign, client):
     assert "Spread between topics: assumed, as topics would differ" in text
     assert "assumed, not measured: 20 % misses and 15 % false alarms" in text.replace("&#x27;", "'")
     assert "by the drawing alone, judgments taken as free of error" in text
+    assert "one line of the curve, the corrected number, has them" in text
+    assert "The curve and the table leave out assessors' errors" in none.replace("&#x27;", "'")
     other = text_of(client.get(address, PAIR | {"misses": "30", "false_alarms": ""}))
     assert "assumed, not measured: 30 % misses and 15 % false alarms" in other
 
@@ -268,7 +285,9 @@ def test_the_api_says_what_the_page_says(campaign):
     def post(**more):
         return client.post(address, json.dumps(body | more), content_type="application/json")
 
-    assert post().json()["corrected"] == preview(campaign=campaign, design=DESIGN).corrected
+    made = preview(campaign=campaign, design=DESIGN)
+    assert post().json()["corrected"] == made.corrected
+    assert post().json()["corrected_widths"] == made.corrected_widths
     errors = errors_for(campaign, DESIGN, (0.3, 0.2))
     expected = preview(campaign=campaign, design=DESIGN, errors=errors).corrected
     assert post(misses=0.3, false_alarms=0.2).json()["corrected"] == expected
@@ -298,6 +317,7 @@ def test_the_command_says_it_too(campaign, capsys):
     assert f"expect ± {expected['topics_like_these']['half_width']:.3f} for topics like these" in out
     assert f"For these topics alone: ± {expected['half_width']:.3f}" in out
     assert "assumed, not measured: 30 % misses and 15 % false alarms" in out
+    assert out.split("items ")[1].split("\n")[0].endswith("    corrected")
     with pytest.raises(CommandError, match="sum to less than 1"):
         call_command("draw", campaign.name, *asked, "--preview", "--misses", "0.9")
 

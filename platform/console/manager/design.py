@@ -254,9 +254,7 @@ def _preview_context(outlook: Forecast, asked: Design, form: DesignForm) -> dict
         "n_topics": preview.n_topics and round(preview.n_topics),
         "is_default": chosen == "default",
         "has_gaps": any(width is None for name in order for width in preview.widths[name]),
-        "curve": _curve(
-            preview, {labels[name]: preview.widths[name] for name in order}, preview.budgets[place]
-        ),
+        "curve": _curve(preview, _lines(preview, order, labels), preview.budgets[place]),
         "n_new": max(0, round(budget - preview.already)),
         "n_items": budget,
         "is_everything": asked.budget >= preview.n_drawable
@@ -307,6 +305,14 @@ def _out_of_reach(asked: Design) -> str:
             "a selection that draws each document independently"
         )
     return "some documents that affect the question have probability 0 in this design: choose another method"
+
+
+def _lines(preview: Preview, order: list[str], labels: dict[str, str]) -> dict[str, list[float | None]]:
+    """Return the drawing alone of every design, and the corrected number of this one where it is forecast."""
+    lines = {labels[name]: preview.widths[name] for name in order}
+    if preview.corrected_widths:
+        lines["This design, corrected number"] = preview.corrected_widths
+    return lines
 
 
 def _curve(preview: Preview, lines: dict[str, list[float | None]], chosen: int) -> Chart | None:

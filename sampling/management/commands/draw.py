@@ -110,20 +110,20 @@ def _preview_text(campaign: Campaign, design: Design, rates: tuple[float, float]
 
 def preview_table(shown: Preview, design: Design) -> str:
     """Return expected half-widths, a row a budget, and what every design needs for the width at the budget."""
+    has_corrected = bool(shown.corrected_widths)
     already = f", {shown.already:.0f} expected already" if shown.already else ""
     rows = [
         f"{shown.n_frame:,} pooled documents, {shown.n_question:,} matter for the question{already}",
         *([] if shown.n_topics is None else [f"about {shown.n_topics:,.0f} topics, each judged completely"]),
         f"expected half-width of the 95 % confidence interval in {design.measure} by the drawing alone:",
-        "judgments taken as free of error",
+        f"judgments taken as free of error{'; corrected: with their errors, and the planned audit' * has_corrected}",
         "",
-        _row("items", [NAMES[name] for name in shown.widths]),
+        _row("items", [*(NAMES[name] for name in shown.widths), *(["corrected"] * has_corrected)]),
     ]
     for place, budget in enumerate(shown.budgets):
         mark = " <" if budget == min(design.budget, shown.n_frame) else ""
-        rows.append(
-            _row(f"{budget:,}", [_number(widths[place], ".3g") for widths in shown.widths.values()]) + mark
-        )
+        columns = [*shown.widths.values(), *([shown.corrected_widths] * has_corrected)]
+        rows.append(_row(f"{budget:,}", [_number(widths[place], ".3g") for widths in columns]) + mark)
     rows += ["", _row("same width", [_number(shown.same_width.get(name), ",.0f") for name in shown.widths])]
     if shown.mixture is not None:
         rows += ["", mixture_sentence(shown.mixture, min(design.budget, shown.n_frame))]

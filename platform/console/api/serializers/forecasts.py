@@ -114,3 +114,7 @@ class DesignForecastAnswer(serializers.Serializer[Any]):
         help_text="Of a ratio: why so few judgments give no interval of the corrected number",
     )
     corrected = CorrectedAnswer(help_text="At the budget; `widths` are the drawing alone")
+    corrected_widths = serializers.ListField(
+        child=serializers.FloatField(allow_null=True),
+        help_text="Half-widths of the corrected number at the budgets, in closed form, for these topics; or empty",
+    )
