@@ -56,7 +56,9 @@ def test_the_difference_has_its_number_on_page_in_release_and_by_evaluate(campai
     pair = rows["run0", "twin", "corrected"]
     assert pair.refusal == ""
     assert (pair.outside_low, pair.outside_high) == (None, None)
-    assert pair.value == pytest.approx(rows["run0", "twin", "true"].value, abs=1e-12)  # all is judged and audited
+    assert pair.value == pytest.approx(
+        rows["run0", "twin", "true"].value, abs=1e-12
+    )  # all is judged and audited
     # the control: each alone returns what nobody could judge
     assert "documents that could not be drawn" in rows["run0", "", "corrected"].refusal
     assert "documents that could not be drawn" in rows["run0", "run1", "corrected"].refusal
