@@ -6,7 +6,7 @@ VENV_MODULE = if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
   then echo "Installing $(notdir $(PYTHON))-venv ..." && apt-get update -qq && apt-get install -y -qq $(notdir $(PYTHON))-venv >/dev/null; \
   else echo "Python's venv module is missing: as root, 'apt-get install $(notdir $(PYTHON))-venv', then try again"; exit 1; fi
 BIN := .venv/bin
-.PHONY: help demo run test test-fast nightly lint docs bench lock clean
+.PHONY: help demo run test test-fast nightly lint docs bench lock schema clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -42,6 +42,10 @@ bench: .venv/dev ## measure (minutes): JSON on standard output
 lock: .venv/dev ## write the lock files anew
 	$(BIN)/uv pip compile -q --no-header --no-emit-index-url --generate-hashes --universal --python-version 3.11 pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile -q --no-header --no-emit-index-url --generate-hashes --universal --python-version 3.11 pyproject.toml --group dev -o requirements-dev.lock
+
+schema: .venv/runtime ## write down what the migrations make of a new database
+	$(BIN)/python manage.py schema > platform/touchstone/schema.new
+	@mv platform/touchstone/schema.new platform/touchstone/schema.txt
 
 clean: ## remove what was built; var/ (your data) stays
 	rm -rf .venv site staticfiles .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -165,6 +165,9 @@ LANGUAGES = [("en", "English"), ("es", "Español"), ("de", "Deutsch"), ("zh-hans
 LANGUAGE_COOKIE_NAME = "language"
 LOCALE_PATHS = [REPOSITORY / "platform" / "touchstone" / "locale"]
 
+# Below so many bytes free on a disk, work that needs space waits; judging goes on.
+DISK_FLOOR = int(os.environ.get("DISK_FLOOR", "2000000000"))
+
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR / "static"
 MEDIA_ROOT = VAR / "files"

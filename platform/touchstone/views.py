@@ -31,6 +31,7 @@ from judging.services.access import stoppable_jobs, visible_jobs
 from judging.services.errors import Refused
 from judging.services.refusal_texts import texts_of
 from touchstone import jobs
+from touchstone.health import watch
 from touchstone.languages import is_for_assessors
 from touchstone.models import User
 from touchstone.uploads import UploadRefused
@@ -268,9 +269,7 @@ def alive(request: HttpRequest) -> HttpResponse:
 
 @login_not_required
 def ready(request: HttpRequest) -> HttpResponse:
-    """Answer 200 when the database answers; a silent worker only degrades."""
-    try:
-        worker = jobs.worker_is_running()
-    except DATABASE_IS_AWAY:
-        return HttpResponse("the database does not answer\n", status=503, content_type="text/plain")
-    return HttpResponse("ok\n" if worker else "ok, but no worker is running\n", content_type="text/plain")
+    """Say whether a judgment can be stored, and what else is wrong: 503 where it cannot be."""
+    found = watch.health()
+    status = 503 if found.status == "unavailable" else 200
+    return JsonResponse({"status": found.status, "checks": found.checks}, status=status)

@@ -114,7 +114,7 @@ def test_everything_waits_for_the_migration_and_that_for_postgresql():
         assert SERVICES[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
     assert SERVICES["migrate"]["depends_on"] == {"postgres": {"condition": "service_healthy"}}
     assert SERVICES["migrate"]["restart"] == "no"
-    assert shlex.split(SERVICES["migrate"]["command"])[:3] == ["python", "manage.py", "migrate"]
+    assert shlex.split(SERVICES["migrate"]["command"]) == ["python", "manage.py", "prepare"]
     assert "redis" not in SERVICES["web"]["depends_on"]
     for service in SERVICES.values():
         for other, wanted in service.get("depends_on", {}).items():

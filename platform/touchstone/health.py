@@ -1,0 +1,189 @@
+"""Whether this process can do its work: what `/readyz` answers.
+
+Ready means that a judgment can be stored. On a full disk reading, an INSERT that is rolled back and the committed
+update of a row all succeed while no judgment can be stored, because none of them needs a new page: so 256 kB that do
+not compress are written to a temporary table, which is rolled back, and one row is committed, which tries the log.
+"""
+
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+import psutil
+import psycopg
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError, connection, transaction
+from django.db.models.functions import Now
+from django.utils import timezone
+from psycopg.errors import DiskFull, QueryCanceled, ReadOnlySqlTransaction
+
+from touchstone import jobs, schema
+from touchstone.models import Job
+
+OK = "ok"
+UNAVAILABLE_WITHOUT = ("database", "write", "schema")  # without the others work is slower, or waits
+EVERY = 5.0  # seconds between two real looks of a process
+WRITTEN = 256 * 1024  # bytes: more than the free space within pages that happen to be there
+LONGEST_WRITE = "3s"
+CLOCK_TOLERANCE = timedelta(seconds=2)
+LONGEST_QUEUE = timedelta(minutes=10)
+
+
+@dataclass(frozen=True)
+class Health:
+    """What each check found: `ok`, or what is wrong in a few words."""
+
+    checks: dict[str, str]
+
+    @property
+    def status(self) -> str:
+        """Return `ok`, `degraded`, or `unavailable` where no judgment can be stored.
+
+        >>> Health({"database": "ok", "worker": "none is running"}).status
+        'degraded'
+        """
+        if any(self.checks.get(name, OK) != OK for name in UNAVAILABLE_WITHOUT):
+            return "unavailable"
+        return OK if set(self.checks.values()) <= {OK} else "degraded"
+
+
+# What a probe says is for everybody: no text of the database's.
+_FAULTS: dict[type[BaseException], str] = {
+    DiskFull: "the disk is full",
+    QueryCanceled: f"took longer than {LONGEST_WRITE}",
+    ReadOnlySqlTransaction: "the database is read-only",
+    psycopg.OperationalError: "does not answer",
+}
+
+
+def look() -> Health:
+    """Look at everything now; where the database does not answer, at nothing behind it."""
+    found = {"database": _said(_database)}
+    behind: dict[str, Callable[[], str]] = {"write": _write, "schema": _schema}
+    minor: dict[str, Callable[[], str]] = {"worker": _worker, "clock": _clock, "jobs": _jobs}
+    if found["database"] == OK:
+        found |= {name: _said(check) for name, check in behind.items()}
+    found["disk"] = _disk()
+    if found["database"] == OK and found["schema"] == OK:
+        found |= {name: _said(check) for name, check in minor.items()}
+    return Health(found)
+
+
+def _said(check: Callable[[], str]) -> str:
+    try:
+        return check()
+    except (DatabaseError, InterfaceError) as error:
+        return _FAULTS.get(type(error.__cause__ or error), "failed")
+
+
+def _database() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1")
+    return OK
+
+
+class _NotKept(Exception):
+    """Ends the transaction of a trial."""
+
+
+_ONE_ROW = """
+INSERT INTO touchstone_ratecounter (key, "window", n, ends_at) VALUES ('readiness', 0, 1, now() + interval '1 day')
+ON CONFLICT (key, "window") DO UPDATE SET ends_at = excluded.ends_at
+"""
+
+
+def _write() -> str:
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('statement_timeout', %s, TRUE)", [LONGEST_WRITE])
+            cursor.execute("CREATE TEMPORARY TABLE touchstone_trial (content bytea) ON COMMIT DROP")
+            cursor.execute("ALTER TABLE touchstone_trial ALTER content SET STORAGE EXTERNAL")
+            cursor.execute("INSERT INTO touchstone_trial VALUES (%s)", [os.urandom(WRITTEN)])
+            raise _NotKept
+    except _NotKept:
+        with connection.cursor() as cursor:
+            cursor.execute(_ONE_ROW)
+    return OK
+
+
+def _schema() -> str:
+    # What is there and not expected is a newer version's, whose migrations run before its processes start.
+    missing = schema.Difference(schema.difference(connection).missing, ()).words()
+    if not missing:
+        return OK
+    return missing[0] if len(missing) == 1 else f"{missing[0]}, and {len(missing) - 1} more"
+
+
+def _worker() -> str:
+    return OK if jobs.worker_is_running() else "none is running"
+
+
+def _clock() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        apart = abs(cursor.fetchone()[0] - timezone.now())
+    return OK if apart <= CLOCK_TOLERANCE else f"{apart.total_seconds():.0f} s from the database's"
+
+
+def _jobs() -> str:
+    late = Job.objects.filter(state=Job.State.QUEUED, created_at__lt=Now() - LONGEST_QUEUE).count()
+    return OK if not late else f"{late} waiting for over {LONGEST_QUEUE.seconds // 60} minutes"
+
+
+# -- disks ------------------------------------------------------------------------------------------------------
+
+
+def folders() -> Iterable[Path]:
+    """Return the folders that this process writes to: one on each disk that can be full."""
+    return [
+        folder
+        for folder in (settings.VAR, settings.MEDIA_ROOT, Path(tempfile.gettempdir()))
+        if folder.exists()
+    ]
+
+
+def free_bytes() -> int:
+    """Return what is free on the fullest disk."""
+    return min(psutil.disk_usage(str(folder)).free for folder in folders())
+
+
+def _disk() -> str:
+    free, floor = free_bytes(), settings.DISK_FLOOR
+    return OK if free >= floor else f"{free / 1e9:.1f} GB free, less than {floor / 1e9:g} GB"
+
+
+# -- at most so often -------------------------------------------------------------------------------------------
+
+
+class Watch:
+    """The last look of this process, and who may look anew: probes are many, and open to everybody."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._at = -float("inf")
+        self._found: Health | None = None
+
+    def health(self) -> Health:
+        """Return the newest look; whoever finds it old looks, and the others do not wait for it."""
+        found = self._found
+        if found is not None and time.monotonic() - self._at < EVERY:
+            return found
+        if self._lock.acquire(blocking=found is None):
+            try:
+                if self._found is None or time.monotonic() - self._at >= EVERY:
+                    self._found = look()
+                    self._at = time.monotonic()
+            finally:
+                self._lock.release()
+        return self._found or look()
+
+    def forget(self) -> None:
+        self._found = None
+
+
+watch = Watch()

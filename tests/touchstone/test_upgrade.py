@@ -1,0 +1,66 @@
+"""A database of every release is migrated while people judge in it: nothing is lost, and no fact changes."""
+
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import psycopg
+import pytest
+from released_database import RELEASES, callers, columns_of, contents, restore
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+REPOSITORY = Path(__file__).parents[2]
+LONGEST_PAUSE = 5.0  # seconds
+# What people who judge meanwhile change, and what a migration writes down about itself.
+IN_MOTION = {
+    "judging_slot",
+    "judging_assessor",
+    "django_migrations",
+    "auth_permission",
+    "django_content_type",
+}
+
+
+def manage(environment, *arguments):
+    command = [sys.executable, str(REPOSITORY / "manage.py"), *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+
+
+@pytest.mark.parametrize("version", RELEASES)
+def test_a_released_database_is_migrated_under_sixteen_callers(version, servers, child_environment, tmp_path):
+    address = restore(servers, version, f"upgraded-{version}", tmp_path)
+    environment = {**child_environment, "DATABASE_URL": address, "TOUCHSTONE_VAR": str(tmp_path)}
+    old = columns_of(address)
+    before = contents(address)
+    assert [table for table, rows in before.items() if not rows] == []
+    assert manage(environment, "prepare", "--check").returncode == 3
+
+    people, end = callers(address, version)
+    assert len(people) == 16
+    for person in people:
+        person.start()
+    try:
+        prepared = manage(environment, "prepare")
+    finally:
+        end.set()
+        for person in people:
+            person.join(30)
+    assert prepared.returncode == 0, prepared.stderr
+    assert manage(environment, "prepare", "--check").returncode == 0
+
+    acknowledged = [token for person in people for token in person.acknowledged]
+    with psycopg.connect(address) as connection:
+        stored = Counter(connection.execute("SELECT client_token FROM judging_judgment").fetchall())
+    assert len(acknowledged) > 100
+    assert [token for token in acknowledged if stored[(token,)] != 1] == []
+    assert max(person.longest for person in people) < LONGEST_PAUSE
+
+    after = contents(address, {table: names for table, names in old.items() if table in columns_of(address)})
+    changed = {
+        table: [key for key, row in rows.items() if after[table].get(key) != row]
+        for table, rows in before.items()
+        if table not in IN_MOTION
+    }
+    assert {table: keys for table, keys in changed.items() if keys} == {}
