@@ -32,6 +32,7 @@ lint: .venv/dev ## style and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python .ci/migrations.py
 
 docs: .venv/dev ## build the documentation into site/
 	$(BIN)/mkdocs build --strict --quiet

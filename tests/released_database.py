@@ -1,6 +1,6 @@
 """A database of an old release, with its files, and people who judge in it by the statements of that release.
 
-`tests/fixtures/VERSION.sql.gz` has a row in every table that the release had; beside it lie the files of its runs,
+A file `.sql.gz` of `tests/fixtures` has a row in every table that the release had; beside it lie the files of its runs,
 draws and releases, and the statements by which its processes claim and submit: they go on while a newer version
 migrates.
 """
@@ -190,7 +190,7 @@ def callers(address: str, version: str) -> tuple[list[Caller], threading.Event]:
             "SELECT id FROM judging_campaign WHERE name LIKE %s", [BUSY]
         ).fetchone()[0]
         users = connection.execute(
-            "SELECT user_id FROM judging_assessor WHERE campaign_id = %s", [campaign]
+            "SELECT user_id FROM judging_assessor WHERE campaign_id = %s AND kind = 'human'", [campaign]
         ).fetchall()
         topics = connection.execute(
             "SELECT DISTINCT topic_id FROM judging_slot WHERE campaign_id = %s", [campaign]

@@ -63,18 +63,18 @@ _FAULTS: dict[type[BaseException], str] = {
 
 def look() -> Health:
     """Look at everything now; where the database does not answer, at nothing behind it."""
-    found = {"database": _said(_database)}
+    found = {"database": _answer(_database)}
     behind: dict[str, Callable[[], str]] = {"write": _write, "schema": _schema}
     minor: dict[str, Callable[[], str]] = {"worker": _worker, "clock": _clock, "jobs": _jobs}
     if found["database"] == OK:
-        found |= {name: _said(check) for name, check in behind.items()}
+        found |= {name: _answer(check) for name, check in behind.items()}
     found["disk"] = _disk()
     if found["database"] == OK and found["schema"] == OK:
-        found |= {name: _said(check) for name, check in minor.items()}
+        found |= {name: _answer(check) for name, check in minor.items()}
     return Health(found)
 
 
-def _said(check: Callable[[], str]) -> str:
+def _answer(check: Callable[[], str]) -> str:
     try:
         return check()
     except (DatabaseError, InterfaceError) as error:

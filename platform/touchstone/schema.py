@@ -137,7 +137,7 @@ def file_of(version: int, migrated: Iterable[str], restored: Iterable[str]) -> s
 
 
 @dataclass(frozen=True)
-class Expected:
+class Expectation:
     """The expected lines, and of those that have a second wording the first one by the second."""
 
     version: int
@@ -145,7 +145,7 @@ class Expected:
     first_wording: dict[str, str]
 
 
-def read_file(text: str) -> Expected:
+def read_file(text: str) -> Expectation:
     """Return what a file of expected lines says.
 
     >>> read_file("postgresql 18\\nindex a | x\\nor: index a | y\\n").first_wording
@@ -154,7 +154,7 @@ def read_file(text: str) -> Expected:
     first, *rest = text.splitlines()
     lines = {_name(line): line for line in rest if not line.startswith(OR)}
     others = [line.removeprefix(OR) for line in rest if line.startswith(OR)]
-    return Expected(
+    return Expectation(
         int(first.removeprefix(SERVER)),
         frozenset(lines.values()),
         {line: lines[_name(line)] for line in others},
@@ -162,14 +162,14 @@ def read_file(text: str) -> Expected:
 
 
 @cache
-def expected() -> Expected:
+def expectation() -> Expectation:
     """Return what this version of the product expects."""
     return read_file(EXPECTED.read_text())
 
 
 def difference(connection: BaseDatabaseWrapper) -> Difference:
     """Return how the database differs from what this version expects; on another major version by names and types."""
-    known = expected()
+    known = expectation()
     found = {known.first_wording.get(line, line) for line in fingerprint(connection).lines}
     wanted = set(known.lines)
     if known.version != major_version(connection):

@@ -46,7 +46,7 @@ def no_earlier_look():
 def test_the_expected_schema_is_what_the_migrations_make():
     """If this fails after a new migration: `make schema`, and read what it changes."""
     assert schema.difference(connection).words() == []
-    assert schema.expected().version == schema.major_version(connection)
+    assert schema.expectation().version == schema.major_version(connection)
 
 
 @pytest.mark.django_db

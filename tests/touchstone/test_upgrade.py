@@ -2,12 +2,15 @@
 
 import subprocess
 import sys
+import zipfile
 from collections import Counter
 from pathlib import Path
 
 import psycopg
 import pytest
 from released_database import RELEASES, callers, columns_of, contents, restore
+
+from sampling.measures.registry import usual_spelling
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -64,3 +67,38 @@ def test_a_released_database_is_migrated_under_sixteen_callers(version, servers,
         if table not in IN_MOTION
     }
     assert {table: keys for table, keys in changed.items() if keys} == {}
+    _assert_numbers_are_the_same(environment, address)
+    _assert_the_release_verifies(tmp_path)
+
+
+def _assert_numbers_are_the_same(environment, address):
+    """The estimates by the methods that are as they were: what was stored, and what is computed now."""
+    sql = """SELECT run_id, run_b_id, measure, method, value, low, high FROM analytics_estimate
+              WHERE computation_id = (SELECT max(id) FROM analytics_computation WHERE campaign_id = %s)
+                AND method IN ('naive', 'matrix-inverse', 'true') AND value IS NOT NULL"""
+    with psycopg.connect(address) as connection:
+        campaign = connection.execute(
+            "SELECT id FROM judging_campaign WHERE name LIKE 'Campaign of%'"
+        ).fetchone()
+        # Measures are stored in their usual spelling since; the old ones are still read.
+        rows = connection.execute(sql, campaign).fetchall()
+        stored = {(*row[:2], usual_spelling(row[2]), row[3]): row[4:] for row in rows}
+    assert len(stored) > 50
+    code = "from analytics.services.recomputation import recompute; from judging.models import Campaign; recompute("
+    computed = manage(environment, "shell", "-c", f"{code}campaign=Campaign.objects.get(pk='{campaign[0]}'))")
+    assert computed.returncode == 0, computed.stderr
+    with psycopg.connect(address) as connection:
+        now = {row[:4]: row[4:] for row in connection.execute(sql, campaign)}
+    assert {key: now.get(key) for key in stored} == {key: pytest.approx(row) for key, row in stored.items()}
+
+
+def _assert_the_release_verifies(folder):
+    """A release carries its own program."""
+    (archive,) = (folder / "files" / "releases").glob("*.zip")
+    with zipfile.ZipFile(archive) as release:
+        release.extractall(folder / "release")
+    (program,) = (folder / "release").rglob("verify.py")
+    verified = subprocess.run(
+        [sys.executable, program.name], cwd=program.parent, capture_output=True, text=True
+    )
+    assert verified.returncode == 0, verified.stdout + verified.stderr

@@ -15,7 +15,7 @@ from touchstone.schema import file_of, fingerprint, major_version
 from touchstone.settings import database_from_url
 
 
-def _restored(servers: embedded.Servers) -> str:
+def _restored_copy(servers: embedded.Servers) -> str:
     """Dump the database, restore it into another one, and return that one's address."""
     other = servers.database_url + "_restored"
     dump = [str(servers.binaries / "pg_dump"), "--schema-only", servers.database_url]
@@ -41,7 +41,7 @@ class Command(BaseCommand):
                 call_command("migrate", verbosity=0, interactive=False)
                 migrated, version = fingerprint(connection).lines, major_version(connection)
                 connection.close()
-                connection.settings_dict.update(database_from_url(_restored(servers)))
+                connection.settings_dict.update(database_from_url(_restored_copy(servers)))
                 self.stdout.write(file_of(version, migrated, fingerprint(connection).lines), ending="")
                 connection.close()
             finally:
