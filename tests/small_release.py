@@ -14,6 +14,7 @@ from small_campaign import (
     give,
     judge_all,
     judge_audit,
+    lease,
     make_assessor,
     make_undrawn,
     slots,
@@ -53,6 +54,7 @@ def judged_campaign(
     relevant_grade=1,
     bronze_score=DEFAULT_LABEL_SCORE,
     tier="bronze",
+    unfinished=0,
 ):
     """Return a campaign with estimates: drawn, judged by two of the tier, some of it checked and audited."""
     made = make_undrawn(
@@ -70,6 +72,9 @@ def judged_campaign(
     open_campaign(campaign=made, actor=None)
     people = [make_assessor(made, name, tier=tier) for name in ("ann", "ben")]
     greta = make_assessor(made, "greta", tier="gold")
+    holder = make_assessor(made, "holder") if unfinished else None
+    for slot in slots(made, state="open", number=2)[:unfinished]:
+        lease(holder, slot)
     judge_all(made, people, grade=wrong_now_and_then)
     if top_up:
         learned = {"prior": "judgments", "learning": learning} if learning else {}

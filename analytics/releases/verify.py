@@ -186,10 +186,9 @@ def check_chances(folder: Path, facts: Facts, bronze_score: str, report: Report)
         columns["chance_open"] = is_open
     for name, members in columns.items():
         chance = draw_probability(facts, members)[facts.item]
-        for row, again in zip(judged, chance.tolist(), strict=True):
-            report.compare(
-                "chances", f"items.jsonl {row['topic_id']} {row['doc_id']} {name}", row[name], again
-            )
+        for row, number, is_member in zip(judged, chance.tolist(), members.tolist(), strict=True):
+            where = f"items.jsonl {row['topic_id']} {row['doc_id']} {name}"
+            report.compare("chances", where, row[name], number if is_member else None)
     if bronze_score not in CLASSES:
         report.not_recomputed[f"classes of grades by {bronze_score}, taken as they stand in items.jsonl"] += 1
         return

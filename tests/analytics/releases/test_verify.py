@@ -37,6 +37,7 @@ KINDS = {
     "everything drawn and audited": {"budget": 42, "audited": 42},
     "no audit": {"audited": 0},
     "few audited": {"audited": 11},
+    "some items judged once where two are wanted": {"unfinished": 3, "audited": 20},
     "judged by gold judges": {"tier": "gold", "audited": 0},
     "judged by gold judges in two batches": {"tier": "gold", "budget": 24, "top_up": 34, "audited": 0},
     "judged by gold judges, with replacement": {
