@@ -150,7 +150,6 @@ class Model:
 
     def requeue(self, who):
         done = [key for key, place in self.places.items() if (place.state, place.assessor) == ("done", who)]
-        done = [key for key in done if key[1] != "check"]
         for key in done:
             self.set_aside(key)
             self.requeued.add((key[0], who))

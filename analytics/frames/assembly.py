@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from analytics.estimation.group_sequential import Look
 from analytics.frames.arrays import CampaignArrays, Floats, Ints, out_of_turn
 from analytics.frames.facts import NO_ANSWER, Facts
-from analytics.frames.log import AUDIT, CHECK, SILVER, Log
+from analytics.frames.log import AUDIT, CHECK, FORMER_CHECK, SILVER, Log
 from judging.models import Assessor
 from sampling.models import AuditTier
 
@@ -233,7 +233,8 @@ def _looks(facts: Facts, newest: Log) -> tuple[Look, ...]:
 def _checks(facts: Facts, newest: Log, people: People) -> dict[str, Any]:
     """Return the gold checks: the answers of assessors on items chosen for checking, also if drawn since."""
     true = facts.answer[newest.item]
-    rows = np.flatnonzero((true != NO_ANSWER) & (newest.purpose <= CHECK))  # never what an audit brought
+    is_answer = (newest.purpose <= CHECK) | (newest.purpose == FORMER_CHECK)  # never what an audit brought
+    rows = np.flatnonzero((true != NO_ANSWER) & is_answer)
     who = people.place[newest.assessor[rows]]
     rows, who = rows[who >= 0], who[who >= 0]
     return {

@@ -92,7 +92,7 @@ CHECKS = """
 judging_item i JOIN judging_goldanswer g ON g.topic_id = i.topic_id AND g.document_id = i.document_id
  WHERE i.campaign_id = %(campaign)s AND g.grade BETWEEN 0 AND %(top)s AND (i.id = ANY(%(shown)s)
        OR i.id IN (SELECT item_id FROM judging_slot WHERE campaign_id = %(campaign)s
-                    AND (purpose = 'check' OR purpose = 'judge' AND %(complete)s)))
+                    AND (purpose = 'check' OR was = 'check' OR purpose = 'judge' AND %(complete)s)))
 """
 NOT_JUDGEABLE = """
 judging_judgment j WHERE j.grade IS NULL

@@ -15,7 +15,8 @@ from analytics.frames.facts import Items
 from analytics.frames.rows import fetch_row, fetch_rows, seconds
 from judging.models import Campaign
 
-JUDGE, CHECK, AUDIT, SILVER, VOID = range(5)
+# An answer on a check that a manager had made again by others is still one, but no label of an item drawn later.
+JUDGE, CHECK, AUDIT, SILVER, VOID, FORMER_CHECK = range(6)
 COLUMNS = {
     "id": ("i8", "j.id"),
     "item": ("uuid", "j.item_id"),
@@ -24,14 +25,15 @@ COLUMNS = {
     "grade": ("i2", "j.grade"),
     "purpose": (
         "i2",
-        "CASE s.purpose WHEN 'check' THEN 1 WHEN 'audit' THEN 2 WHEN 'silver' THEN 3 WHEN 'void' THEN 4 ELSE 0 END",
+        """CASE s.purpose WHEN 'check' THEN 1 WHEN 'audit' THEN 2 WHEN 'silver' THEN 3
+           WHEN 'void' THEN CASE s.was WHEN 'check' THEN 5 ELSE 4 END ELSE 0 END""",
     ),
     "time": ("time", "j.created_at"),
 }
 # Most slots want an ordinary judgment: only the others are looked for.
 EVERYTHING = """
 judging_judgment j
-  LEFT JOIN (SELECT id, purpose FROM judging_slot WHERE campaign_id = %(campaign)s AND purpose <> 'judge') s
+  LEFT JOIN (SELECT id, purpose, was FROM judging_slot WHERE campaign_id = %(campaign)s AND purpose <> 'judge') s
          ON s.id = j.slot_id
  WHERE j.slot_id IS NOT NULL AND j.assessor_id IN (SELECT id FROM judging_assessor WHERE campaign_id = %(campaign)s)
 """

@@ -65,6 +65,9 @@ class Slot(models.Model):
     # Every claim and submit rewrites a row here: a foreign key that no hot statement looks for has no index of its own.
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="slots")
     purpose = models.CharField(max_length=6, choices=Purpose)
+    # What a slot that a manager set aside was for; empty where it was withdrawn as "cannot judge". An answer on a
+    # check stays in force: it says how somebody judges.
+    was = models.CharField(max_length=6, blank=True, default="", db_default="")
     number = models.PositiveSmallIntegerField()
     state = models.CharField(max_length=6, choices=State, default=State.OPEN)
     assessor = models.ForeignKey(
@@ -93,6 +96,10 @@ class Slot(models.Model):
                 name="judging_slot_purpose",
                 condition=Q(purpose__in=["judge", "check", "audit", "silver"])
                 | Q(purpose="void", state="done"),
+            ),
+            models.CheckConstraint(
+                name="judging_slot_was",
+                condition=Q(was="") | Q(purpose="void", was__in=["judge", "check", "audit", "silver"]),
             ),
             models.CheckConstraint(
                 name="judging_slot_state",

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import BooleanField, DateTimeField, ExpressionWrapper, Func, Q, QuerySet
+from django.db.models import BooleanField, DateTimeField, ExpressionWrapper, F, Func, Q, QuerySet
 
 from judging.models import Assessor, Campaign, Slot
 from judging.services import statements
@@ -19,8 +19,9 @@ OPEN = {
     "leased_at": None,
     "lease_until": None,
 }
-# What is made again: never an answer on a gold check, it says how somebody judges.
-REQUEUED = [Slot.Purpose.JUDGE, Slot.Purpose.AUDIT, Slot.Purpose.SILVER]
+# Everything that is done is made again, checks and decoys too: else whoever compares notes with those who judge in the
+# person's place knows that what never came back was a check.
+REQUEUED = [Slot.Purpose.JUDGE, Slot.Purpose.CHECK, Slot.Purpose.AUDIT, Slot.Purpose.SILVER]
 EXTEND = """
 UPDATE judging_slot s SET lease_until = clock_timestamp() + make_interval(secs => c.lease_seconds)
   FROM judging_campaign c
@@ -81,8 +82,8 @@ def extend(*, assessor: Assessor, tokens: Sequence[uuid.UUID]) -> list[uuid.UUID
 def requeue(*, assessor: Assessor, actor: User | None) -> int:
     """Have the assessor's judgments made again by others; return how many.
 
-    Their rows stay. The slots they filled become void, and new ones of the same number want the judgments. What they
-    answered on gold checks stays in force: it says how they judge.
+    Their rows stay. The slots they filled become void and remember what they were for; new ones of the same purpose and
+    number want the judgments. What they answered on gold checks stays in force: it says how they judge.
     """
     with transaction.atomic():
         lock_requests(assessor)
@@ -91,7 +92,7 @@ def requeue(*, assessor: Assessor, actor: User | None) -> int:
             state=Slot.State.DONE,
             purpose__in=REQUEUED,
         )
-        n = set_aside(done)
+        n = set_aside(done, was=F("purpose"))
         if n:
             record(
                 "requeued", assessor.campaign, actor=actor, assessor=assessor.user.get_username(), n_slots=n
@@ -99,10 +100,10 @@ def requeue(*, assessor: Assessor, actor: User | None) -> int:
     return n
 
 
-def set_aside(done: QuerySet[Slot]) -> int:
-    """Make filled slots void and open one in the place of each."""
+def set_aside(done: QuerySet[Slot], was: F | str = "") -> int:
+    """Make filled slots void and open one in the place of each; `was` is what the void ones remember to be for."""
     slots: list[Any] = list(done.select_for_update().order_by("pk"))
-    Slot.objects.filter(pk__in=[slot.pk for slot in slots]).update(purpose=Slot.Purpose.VOID)
+    Slot.objects.filter(pk__in=[slot.pk for slot in slots]).update(purpose=Slot.Purpose.VOID, was=was)
     Slot.objects.bulk_create(
         (
             Slot(

@@ -67,7 +67,7 @@ CHECK_COUNTS = """
 SELECT a.grade, g.grade, count(*)
   FROM (SELECT DISTINCT ON (j.item_id, j.assessor_id) j.item_id, j.grade
           FROM judging_judgment j JOIN judging_slot s ON s.id = j.slot_id
-         WHERE s.campaign_id = %s AND s.purpose = 'check'
+         WHERE s.campaign_id = %s AND (s.purpose = 'check' OR s.was = 'check')
          ORDER BY j.item_id, j.assessor_id, j.sequence DESC) g
   JOIN judging_item i ON i.id = g.item_id
   JOIN judging_goldanswer a ON a.topic_id = i.topic_id AND a.document_id = i.document_id

@@ -30,7 +30,7 @@ from analytics.frames import campaign_arrays, current_arrays, forget, kept, log
 from analytics.services.confusions import assessor_confusion_counts
 from judging.models import Judgment
 from judging.services.assign import revise, submit
-from judging.services.errors import Refused
+from judging.services.errors import ImportRefused, Refused
 from judging.services.judgment_files import import_judgments
 from judging.services.leases import requeue
 from sampling.questions import Design
@@ -167,7 +167,7 @@ class Happenings:
         path.write_text(
             f"{TOPICS[topic]} nina{self.n_imports} {doc_id(topic, int(self.rng.integers(14)))} 2\n"
         )
-        with suppress(ValueError):
+        with suppress(ValueError, ImportRefused):  # an item may have all its judgments
             import_judgments(source=path, name=path.name, campaign=self.campaign, file_format="qrels_jg")
 
     def draw_more(self):

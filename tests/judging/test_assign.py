@@ -241,6 +241,37 @@ def test_requeued_judgments_are_kept_and_wanted_again_from_others():
 
 
 @pytest.mark.django_db
+def test_who_judges_again_meets_the_checks_too_and_the_first_answers_stay_in_force():
+    campaign = make_campaign(items=6)
+    bob, dora = make_assessor(campaign), make_assessor(campaign, "dora")
+    Slot.objects.filter(number=1, item__in=list(campaign.items.order_by("pk")[:3])).update(purpose="check")
+    met = {judge(bob).slot.item_id for _ in range(6)}
+    assert requeue(assessor=bob, actor=None) == 6
+    assert sorted(Slot.objects.filter(purpose="void").values_list("was", flat=True)) == [
+        *["check"] * 3,
+        *["judge"] * 3,
+    ]
+    assert {judge(dora, 2).slot.item_id for _ in range(6)} == met
+    assert Judgment.objects.filter(assessor=bob, slot__was="check").count() == 3
+
+
+@pytest.mark.django_db
+def test_what_a_slot_was_is_set_with_its_end_alone():
+    campaign = make_campaign(items=2)
+    bob = make_assessor(campaign)
+    for _ in range(2):
+        judge(bob)
+    done = Slot.objects.filter(state="done")
+    for change in ({"was": "judge"}, {"purpose": "void", "was": "check"}, {"purpose": "void", "was": "x"}):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            done.update(**change)
+    one = done.first()
+    Slot.objects.filter(pk=one.pk).update(purpose="void", was="judge")
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Slot.objects.filter(pk=one.pk).update(was="")
+
+
+@pytest.mark.django_db
 def test_a_suspended_assessor_loses_his_leases_and_what_he_still_sends_is_surplus():
     campaign = make_campaign(items=1)
     bob = make_assessor(campaign)

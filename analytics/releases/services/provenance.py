@@ -15,7 +15,8 @@ FACTS = {
     "WHERE a.campaign_id = %(campaign)s",
     "newest judgment": "SELECT max(j.id) FROM judging_judgment j JOIN judging_assessor a ON a.id = j.assessor_id "
     "WHERE a.campaign_id = %(campaign)s",
-    "judgments set aside": "SELECT count(*) FROM judging_slot WHERE campaign_id = %(campaign)s AND purpose = 'void'",
+    "judgments set aside": "SELECT count(*) FROM judging_slot "
+    "WHERE campaign_id = %(campaign)s AND purpose = 'void' AND was <> 'check'",
     "adjudications": "SELECT count(*) FROM judging_adjudication d JOIN judging_item i ON i.id = d.item_id "
     "WHERE i.campaign_id = %(campaign)s",
     "gold answers": "SELECT md5(string_agg(g.id || ' ' || g.grade, ',' ORDER BY g.id)) FROM judging_goldanswer g "
