@@ -1,3 +1,4 @@
+from django.contrib.postgres.operations import AddConstraintNotValid
 from django.db import migrations, models
 
 
@@ -35,11 +36,11 @@ class Migration(migrations.Migration):
             name='topics_share',
             field=models.FloatField(null=True),
         ),
-        migrations.AddConstraint(
+        AddConstraintNotValid(
             model_name='auditforecast',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('drawing_share', None), ('middle_high', None), ('middle_low', None)), models.Q(('drawing_share__gte', 0), ('drawing_share__lte', 1), ('half_width_after__isnull', False), ('middle_high__lt', 1e+300), ('middle_low__gte', 0), ('middle_low__lte', models.F('middle_high'))), _connector='OR'), name='analytics_auditforecast_middle'),
         ),
-        migrations.AddConstraint(
+        AddConstraintNotValid(
             model_name='auditforecast',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('topics_half_width_after', None), ('topics_share', None)), models.Q(('middle_low__isnull', False), ('topics_half_width_after__gte', 0), ('topics_half_width_after__lt', 1e+300), ('topics_share__gte', 0), ('topics_share__lte', 1)), _connector='OR'), name='analytics_auditforecast_topics'),
         ),

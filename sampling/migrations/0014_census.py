@@ -1,3 +1,4 @@
+from django.contrib.postgres.operations import AddConstraintNotValid
 from django.db import migrations, models
 from django.db.models import F, Q
 
@@ -8,14 +9,14 @@ class Migration(migrations.Migration):
     dependencies = [("sampling", "0013_measures_of_audits")]
     operations = [
         migrations.AddField(
-            model_name="audit", name="run", field=models.CharField(blank=True, default="", max_length=200)
+            "audit", "run", models.CharField(blank=True, db_default="", default="", max_length=200)
         ),
         migrations.AddField(
-            model_name="audit", name="against", field=models.CharField(blank=True, default="", max_length=200)
+            "audit", "against", models.CharField(blank=True, db_default="", default="", max_length=200)
         ),
-        migrations.AddConstraint(
-            model_name="audit",
-            constraint=models.CheckConstraint(
+        AddConstraintNotValid(
+            "audit",
+            models.CheckConstraint(
                 name="sampling_audit_runs",
                 condition=Q(run="", against="") | Q(declaration="", look=None) & ~Q(run="") & ~Q(run=F("against")),
             ),
