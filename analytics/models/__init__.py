@@ -2,9 +2,9 @@
 
 from analytics.models.comparisons import ComparisonFamily, JudgingConditions
 from analytics.models.disputes import DisputedItem
+from analytics.models.forecasts import AuditForecast
 from analytics.models.releases import Release
 from analytics.models.results import (
-    AuditForecast,
     Computation,
     ConfusionEstimate,
     Estimate,

@@ -254,10 +254,10 @@ def outlook(
         return Refusal(f"this audit would not be enough: {refusal.reason}", refusal.needed)
     widths = [(one.high - one.low) / 2 for one in found]
     spread = float(np.std(widths, ddof=1)) * np.sqrt(1 + 1 / len(widths))
-    return Outlook(float(np.mean(widths)), float(spread), _played(found, widths, n_plays))
+    return Outlook(float(np.mean(widths)), float(spread), _plays_of(found, widths, n_plays))
 
 
-def _played(found: list[Estimate], widths: list[float], n_plays: int) -> PlayedWidths:
+def _plays_of(found: list[Estimate], widths: list[float], n_plays: int) -> PlayedWidths:
     """Return the plays that have an interval."""
     variances = [one.standard_error**2 for one in found]
     drawing = [dict(one.components).get("drawing", 0.0) for one in found]

@@ -116,7 +116,7 @@ def design_outlook(
     """
     if refusal := _no_forecast(population):
         return no_outlook(refusal)
-    expected = _expected(population, probability, _contrast(population))
+    expected = _expected_draw(population, probability, _contrast(population))
     return corrected_outlook(
         population.campaign, expected, _numbers(population, topics), population.gains, errors
     )
@@ -134,7 +134,7 @@ def design_widths(
         return [None for _ in probabilities]
     numbers, contrast, found = _numbers(population, None), _contrast(population), []
     for probability in probabilities:
-        expected = _expected(population, probability, contrast)
+        expected = _expected_draw(population, probability, contrast)
         plan = _plan(population.campaign, expected, numbers, population.gains, errors, planned)
         found.append(_closed_form(plan, expected, numbers, plays=PLAYS_OF_CURVES).half_width)
     return found
@@ -147,7 +147,7 @@ def _no_forecast(population: Population) -> str:
     return "" if isinstance(population.measure.kind, Linear) else RATIO
 
 
-def _expected(population: Population, probability: FloatArray, contrast: FloatArray) -> ExpectedDraw:
+def _expected_draw(population: Population, probability: FloatArray, contrast: FloatArray) -> ExpectedDraw:
     return ExpectedDraw(
         probability,
         contrast,
@@ -225,16 +225,16 @@ def corrected_outlook(
     }
     if found.half_width == 0 or n_judged > LARGEST_PLAYED:
         only = PlayedWidths((found.half_width,), (found.variance or 0.0,), found.drawing_share, 0)
-        return said | _shown(only, numbers, expected, plan)
+        return said | _figures(only, numbers, expected, plan)
     if not _players:
         raise RuntimeError("no app plays campaigns")
     played = _players[0](plan, SEED)
     if isinstance(played, str):
         return said | {"refusal": f"{NO_INTERVAL}: in a simulated campaign {played}"}
-    return said | _shown(played, numbers, expected, plan)
+    return said | _figures(played, numbers, expected, plan)
 
 
-def _shown(
+def _figures(
     found: PlayedWidths, numbers: Numbers, expected: ExpectedDraw, plan: CampaignPlan
 ) -> dict[str, Any]:
     """Return the figures for these topics, and for topics like these where there are at least two."""
