@@ -190,7 +190,7 @@ def _ranking(
         n_apart=pairs.n_apart,
         n_apart_max_t=int(apart.sum()) // 2,
         n_unknown=pairs.n_unknown,
-        n_few=_n_few(computation, measure, method, [e.run_id for e in rows]),
+        n_few=_n_few(computation, measure, method, [e.run_id for e in in_order]),
     )
 
 

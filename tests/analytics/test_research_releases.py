@@ -41,6 +41,12 @@ def plain_static_files(settings):
     settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": name}}
 
 
+@pytest.fixture(autouse=True)
+def no_heartbeat(monkeypatch):
+    """Jobs of these tests are in a transaction that the heartbeat's own connection cannot see."""
+    monkeypatch.setattr(jobs, "HEARTBEAT_SECONDS", 600.0)
+
+
 @pytest.fixture
 def campaign(tmp_path):
     made = make_campaign(tmp_path)
@@ -253,8 +259,12 @@ def test_an_uploaded_run_has_its_number_at_once_and_a_sentence_about_it(client, 
     shown = client.get(page)
     text = text_of(shown)
     assert "Imported and estimated" in text
-    [value] = [e for e in shown.context["values"] if e.method == "corrected"]
+    [value] = [e for e, _ in shown.context["values"] if e.method == "corrected"]
     assert f"{value.value:.3f}" in text
+    for claim, low in (("topics-like-these", value.topics_low), ("these-topics", value.low)):
+        said = text_of(client.get(f"{page}&claim={claim}"))
+        assert f"95 % confidence interval {low:.3f} to" in said
+        assert f", for {claim.replace('-', ' ')}" in said
     assert "mine" in shown.context["verdict"]
     assert "run1" in shown.context["verdict"]
     assert "Estimated when it was uploaded" in text

@@ -12,6 +12,7 @@ from django.views.decorators.http import require_http_methods
 
 from analytics.methods import ranked_methods
 from analytics.models import Estimate
+from analytics.services.claim_intervals import claim_test
 from analytics.services.run_upload import KIND, find_estimates, queue_upload
 from analytics.services.verdicts import reported_of
 from console.claims import comparisons_of
@@ -83,6 +84,7 @@ def upload(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         status = 400
     context = {
         **results.context("reuse"),
+        **results.values_context,
         "form": form,
         "mine": _own_uploads(request, row.pk),
         **_came_of(request, results),
@@ -120,9 +122,14 @@ def _came_of(request: HttpRequest, results: ResultsRequest) -> dict[str, Any]:
         "run": run,
         "rival": estimates.against,
         "said": estimates,
-        "values": [by_method[method.key] for method in ranked_methods() if method.key in by_method],
+        "values": [
+            (by_method[method.key], claim_test(by_method[method.key], results.claim))
+            for method in ranked_methods()
+            if method.key in by_method
+        ],
         "estimable": any(estimate.value is not None for estimate in estimates.values),
         "difference": corrected,
+        "difference_test": claim_test(corrected, results.claim) if corrected else None,
         "corrected": reported_of(estimates.values),
         "verdict": said,
         "quoted": _quotation(results, corrected, said),
