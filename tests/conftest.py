@@ -30,6 +30,7 @@ import pytest  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from serverless import needs_server  # noqa: E402
+from worlds_of_modules import wrongly_shared  # noqa: E402
 
 # How long an example takes is no test: a busy machine is no fault of the code.
 hypothesis.settings.register_profile("patient", hypothesis.settings.default, deadline=None)
@@ -45,6 +46,8 @@ from touchstone.celery import app  # noqa: E402
 from touchstone.settings import database_from_url  # noqa: E402
 
 if TYPE_CHECKING:
+    from pytest_django.plugin import DjangoDbBlocker
+
     from touchstone.embedded import Servers
 
 
@@ -63,6 +66,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if wrong := list(wrongly_shared(items)):
+        raise pytest.UsageError(
+            f"these commit, and cannot share a world with their module: {', '.join(wrong)}"
+        )
     if config.getoption("fast"):
         slow = [item for item in items if item.get_closest_marker("slow")]
         config.hook.pytest_deselected(items=slow)
@@ -96,6 +103,22 @@ def django_db_modify_db_settings(servers: "Servers") -> None:
     quick_flush.install()
     settings.REDIS_URL = servers.redis_url
     app.conf.update(broker_url=servers.redis_url)
+
+
+@pytest.fixture(scope="module")
+def module_world(django_db_setup: None, django_db_blocker: "DjangoDbBlocker") -> Iterator[None]:
+    """One transaction around a module's tests: what a fixture of the module makes in it, each test finds unchanged.
+
+    Every test's own transaction is a savepoint within. A fixture gives the tests copies of the objects (`deepcopy`):
+    a rollback takes back rows, no attributes. It is not for tests that commit.
+    """
+    from django.db import transaction
+
+    around = transaction.atomic()
+    around._from_testcase = True  # as Django's own: `atomic(durable=True)` is allowed within
+    with django_db_blocker.unblock(), around:
+        yield
+        transaction.set_rollback(True)
 
 
 @pytest.fixture(scope="session", autouse=True)

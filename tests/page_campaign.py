@@ -6,11 +6,13 @@ import uuid
 import polars as pl
 from django.core.files.base import ContentFile
 
+from analytics.services.recomputation import recompute
 from judging.models import Collection, Document, GoldAnswer, Run, Topic
 from judging.rankings import write_rankings
 from judging.services import campaigns
 from judging.services.assign import claim, submit
 from sampling.questions import Design
+from sampling.services.auditing import audit
 from sampling.services.drawing import draw
 from touchstone.models import User
 
@@ -77,3 +79,15 @@ def add_assessor(campaign, tier="bronze", kind="human"):
 def judge_all(assessor, grade=1):
     while (held := claim(assessor=assessor).item) is not None:
         submit(assessor=assessor, token=held.token, client_token=uuid.uuid4(), grade=grade)
+
+
+def make_judged():
+    """A simulated campaign that is judged, audited by gold, and computed."""
+    campaign = make_campaign(is_simulated=True)
+    campaigns.open_campaign(campaign=campaign, actor=None)
+    bronze, gold = add_assessor(campaign, kind="simulated"), add_assessor(campaign, "gold")
+    judge_all(bronze)
+    audit(campaign=campaign, items_each_time=30, items_in_total=30)
+    judge_all(gold, grade=2)
+    recompute(campaign=campaign)
+    return campaign

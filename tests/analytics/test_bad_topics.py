@@ -1,5 +1,7 @@
 """How many badly judged topics a ranking stands: Kendall's tau falls as more topics get erring doubles."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 from sampled_topics import N_RUNS, make_topics
@@ -73,12 +75,17 @@ def test_rates_out_of_their_bounds_are_refused(rates):
         flips(*rates)
 
 
-@pytest.fixture
-def campaign(tmp_path, db):
-    made = make_campaign(tmp_path)
+@pytest.fixture(scope="module")
+def made_once(module_world, tmp_path_factory):
+    made = make_campaign(tmp_path_factory.mktemp("world"))
     people = [make_assessor(made, "ann"), make_assessor(made, "ben")]
     judge_all(made, people, lambda slot, place: 0 if place and truth_of(slot) == 1 else truth_of(slot))
     return made
+
+
+@pytest.fixture
+def campaign(made_once, db):
+    return deepcopy(made_once)
 
 
 def test_a_campaign_s_topics_have_its_ranks_labels_and_probabilities(campaign):

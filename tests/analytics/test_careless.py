@@ -1,5 +1,7 @@
 """What careless assessors would cost: guesses in place of grades, and the interval that they leave."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 from small_campaign import judge_all, judge_audit, make_assessor, make_campaign, truth_of
@@ -15,15 +17,20 @@ from touchstone import jobs
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def campaign(tmp_path):
-    made = make_campaign(tmp_path)
+@pytest.fixture(scope="module")
+def made_once(module_world, tmp_path_factory):
+    made = make_campaign(tmp_path_factory.mktemp("world"))
     people = [make_assessor(made, "ann"), make_assessor(made, "ben")]
     judge_all(made, people, lambda slot, place: 0 if place and truth_of(slot) == 1 else truth_of(slot))
     gold = make_assessor(made, "greta", tier="gold")
     audit(campaign=made, items_each_time=20, items_in_total=20, seed=5)
     judge_audit(made, gold)
     return made
+
+
+@pytest.fixture
+def campaign(made_once, db):
+    return deepcopy(made_once)
 
 
 def pair_of(arrays):

@@ -1,6 +1,7 @@
 """Declared looks through the product: what an audit records, when their interval stands, and that a release has it."""
 
 import json
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -26,11 +27,16 @@ pytestmark = pytest.mark.django_db
 DRAWN = 42
 
 
-@pytest.fixture
-def campaign(tmp_path):
-    made = make_campaign(tmp_path, kind="pool")
+@pytest.fixture(scope="module")
+def made_once(module_world, tmp_path_factory):
+    made = make_campaign(tmp_path_factory.mktemp("world"), kind="pool")
     judge_all(made, [make_assessor(made, name) for name in ("ann", "ben")], grade=wrong_now_and_then)
     return made
+
+
+@pytest.fixture
+def campaign(made_once, db):
+    return deepcopy(made_once)
 
 
 @pytest.fixture

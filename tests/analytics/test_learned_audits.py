@@ -1,6 +1,7 @@
 """Audits that learn, from the rows: what they record, what predictions then learn from, and what a release says."""
 
 import json
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -23,13 +24,18 @@ from sampling.services.auditing import audit, complete_items, run_audit
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def campaign(tmp_path, monkeypatch):
-    """A judged campaign of 42 documents in which 20 gold labels are enough to learn from."""
-    monkeypatch.setattr(learned_audits, "FEWEST_GOLD", 20)
-    made = make_campaign(tmp_path, kind="pair")
+@pytest.fixture(scope="module")
+def made_once(module_world, tmp_path_factory):
+    made = make_campaign(tmp_path_factory.mktemp("world"), kind="pair")
     judge_all(made, [make_assessor(made, "ann"), make_assessor(made, "ben")], a_bit_wrong)
     return made
+
+
+@pytest.fixture
+def campaign(made_once, db, monkeypatch):
+    """A judged campaign of 42 documents in which 20 gold labels are enough to learn from."""
+    monkeypatch.setattr(learned_audits, "FEWEST_GOLD", 20)
+    return deepcopy(made_once)
 
 
 def audited(campaign, strategy="learned", n=8, **options):

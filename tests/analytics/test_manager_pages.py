@@ -4,6 +4,7 @@ import csv
 import io
 import re
 import uuid
+from copy import deepcopy
 
 import pytest
 from django.db import connection
@@ -30,9 +31,14 @@ def plain_static_files(settings):
     settings.MIDDLEWARE = [part for part in settings.MIDDLEWARE if "whitenoise" not in part]
 
 
+@pytest.fixture(scope="module")
+def made_once(module_world, tmp_path_factory) -> Campaign:
+    return make_campaign(tmp_path_factory.mktemp("world"))
+
+
 @pytest.fixture
-def campaign(tmp_path) -> Campaign:
-    return make_campaign(tmp_path)
+def campaign(made_once, db) -> Campaign:
+    return deepcopy(made_once)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Campaigns and their assessors for API clients: creation, changes, opening, deletion; rules, pauses and messages."""
 
 import uuid
+from copy import deepcopy
 
 import pytest
 from api_tools import api_client
@@ -29,9 +30,14 @@ def rita(db):
     return api_client("rita", "researcher")
 
 
+@pytest.fixture(scope="module")
+def made_once(module_world, tmp_path_factory):
+    return make_campaign(tmp_path_factory.mktemp("world"))
+
+
 @pytest.fixture
-def campaign(db, tmp_path):
-    return make_campaign(tmp_path)
+def campaign(made_once, db):
+    return deepcopy(made_once)
 
 
 @pytest.fixture

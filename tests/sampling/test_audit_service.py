@@ -1,6 +1,7 @@
 """Audits of a small real campaign: recorded probabilities, strategies, tiers, who judges them, and their schedule."""
 
 import uuid
+from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -24,9 +25,14 @@ from touchstone.models import Job
 pytestmark = pytest.mark.django_db
 
 
+@pytest.fixture(scope="module")
+def made_once(module_world, tmp_path_factory):
+    return make_campaign(tmp_path_factory.mktemp("world"), kind="pair")
+
+
 @pytest.fixture
-def campaign(tmp_path):
-    return make_campaign(tmp_path, kind="pair")
+def campaign(made_once, db):
+    return deepcopy(made_once)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Draws and audits of a small real campaign for nDCG, AP and R: sizes, batches, what is recorded and refused."""
 
 import json
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -132,11 +133,16 @@ def test_a_top_up_learns_and_keeps_what_was_drawn(undrawn):
 # -- audits ---------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def judged(tmp_path):
-    campaign = make_campaign(tmp_path, kind="pair")
+@pytest.fixture(scope="module")
+def made_once(module_world, tmp_path_factory):
+    campaign = make_campaign(tmp_path_factory.mktemp("world"), kind="pair")
     judge_all(campaign, [make_assessor(campaign, "ann"), make_assessor(campaign, "ben")])
     return campaign
+
+
+@pytest.fixture
+def judged(made_once, db):
+    return deepcopy(made_once)
 
 
 def probabilities(made):

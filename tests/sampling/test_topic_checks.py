@@ -1,6 +1,7 @@
 """Topics checked: a plan from its limits, topics at random from a seed, and a decision with its exact bound."""
 
 import json
+from copy import deepcopy
 
 import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
@@ -26,11 +27,16 @@ from touchstone.models import Event, User
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def campaign(tmp_path):
-    made = make_campaign(tmp_path)
+@pytest.fixture(scope="module")
+def made_once(module_world, tmp_path_factory):
+    made = make_campaign(tmp_path_factory.mktemp("world"))
     judge_all(made, [make_assessor(made, "ann"), make_assessor(made, "ben")])
     return made
+
+
+@pytest.fixture
+def campaign(made_once, db):
+    return deepcopy(made_once)
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """A campaign, its manager, an invitation, and the two kinds of crowd market."""
 
+from copy import deepcopy
+
 import pytest
 from django.test import Client
 from entry_campaign import set_entry
@@ -24,9 +26,14 @@ def alice():
     return User.objects.create(username="alice", role="manager")
 
 
+@pytest.fixture(scope="module")
+def made_once(module_world, tmp_path_factory):
+    return make_campaign(tmp_path_factory.mktemp("world"))
+
+
 @pytest.fixture
-def campaign(tmp_path):
-    return make_campaign(tmp_path)
+def campaign(made_once, db):
+    return deepcopy(made_once)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from django.test import Client
 from django.urls import URLPattern, get_resolver, reverse
 from django.utils import timezone
 from entry_campaign import MARKET, set_entry, text_of
+from small_campaign import make_campaign
 
 from console.manager.crowd import _origin
 from judging.models import Assessor, Campaign, Invitation
@@ -20,6 +21,13 @@ from judging.services.errors import InvitationUnusable
 from touchstone.models import Event, User
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    """Made for each test: one of them commits."""
+    return make_campaign(tmp_path)
+
 
 PASSWORD = "correct horse battery"
 

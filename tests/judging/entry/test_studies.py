@@ -25,6 +25,12 @@ from touchstone.models import User
 pytestmark = pytest.mark.django_db
 
 
+@pytest.fixture
+def campaign(tmp_path):
+    """Made for each test: one of them commits."""
+    return make_campaign(tmp_path)
+
+
 @pytest.mark.parametrize("parameters", BOTH_SPELLINGS)
 def test_a_participant_comes_in_by_a_study_link_in_both_spellings(client, study_campaign, parameters):
     page = client.get(study_path(study_campaign), parameters)

@@ -1,5 +1,7 @@
 """Alice manages, Bob and Dora judge."""
 
+from copy import deepcopy
+
 import pytest
 from django.test import Client
 from small_campaign import make_assessor, make_campaign
@@ -19,9 +21,14 @@ def plain_static_files(settings):
     settings.MIDDLEWARE = [part for part in settings.MIDDLEWARE if "whitenoise" not in part]
 
 
+@pytest.fixture(scope="module")
+def made_once(module_world, tmp_path_factory) -> Campaign:
+    return make_campaign(tmp_path_factory.mktemp("world"))
+
+
 @pytest.fixture
-def campaign(db, tmp_path) -> Campaign:
-    return make_campaign(tmp_path)
+def campaign(made_once, db) -> Campaign:
+    return deepcopy(made_once)
 
 
 @pytest.fixture

@@ -2,11 +2,8 @@
 
 import pytest
 from django.urls import reverse
-from page_campaign import add_assessor, judge_all, make_campaign
+from page_campaign import make_judged
 
-from analytics.services.recomputation import recompute
-from judging.services import campaigns
-from sampling.services.auditing import audit
 from touchstone.models import User
 
 
@@ -48,12 +45,4 @@ def post(client, manager):
 
 @pytest.fixture
 def judged(db):
-    """A simulated campaign that is judged, audited by gold, and computed."""
-    campaign = make_campaign(is_simulated=True)
-    campaigns.open_campaign(campaign=campaign, actor=None)
-    bronze, gold = add_assessor(campaign, kind="simulated"), add_assessor(campaign, "gold")
-    judge_all(bronze)
-    audit(campaign=campaign, items_each_time=30, items_in_total=30)
-    judge_all(gold, grade=2)
-    recompute(campaign=campaign)
-    return campaign
+    return make_judged()

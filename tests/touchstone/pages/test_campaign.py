@@ -1,11 +1,12 @@
 """The pages of a campaign, an assessor, results and jobs."""
 
 import datetime
+from copy import deepcopy
 
 import pytest
 from django.urls import reverse
 from django.utils import timezone
-from page_campaign import add_assessor, judge_all, make_campaign
+from page_campaign import add_assessor, judge_all, make_campaign, make_judged
 
 import sampling.tasks  # noqa: F401 (registers the kinds of job)
 from analytics.models import Computation, ConfusionEstimate, Estimate, Flag
@@ -16,6 +17,17 @@ from judging.services.assign import claim
 from sampling.models import AuditSchedule
 from touchstone import jobs
 from touchstone.models import Event, Job
+
+
+@pytest.fixture(scope="module")
+def made_once(module_world):
+    return make_judged()
+
+
+@pytest.fixture
+def judged(made_once, db):
+    return deepcopy(made_once)
+
 
 # -- a campaign ---------------------------------------------------------------------------------------------
 
@@ -103,12 +115,12 @@ def test_the_audit_form_saves_a_schedule_and_audits_at_once(post):
     fields = {"every_seconds": 60, "items_each_time": 5, "items_in_total": 20, "is_active": "on"}
     post("console:audits", campaign.pk, **fields, now="now")
     assert "nothing to audit" in run_audit_job().note
-    assert AuditSchedule.objects.get().items_in_total == 20
+    assert AuditSchedule.objects.get(campaign=campaign).items_in_total == 20
     campaigns.open_campaign(campaign=campaign, actor=None)
     judge_all(add_assessor(campaign))
     post("console:audits", campaign.pk, **fields | {"items_each_time": 20}, now="now")
     assert "with the gold tier" in run_audit_job().note
-    assert Event.objects.filter(verb="audited").count() == 1
+    assert Event.objects.filter(verb="audited", subject=f"campaign:{campaign.pk}").count() == 1
 
 
 def test_computing_anew_is_a_job(post, judged):
@@ -174,15 +186,6 @@ def test_the_gold_tier_is_the_standard(page, judged):
 
 
 # -- results ------------------------------------------------------------------------------------------------
-
-
-def test_results_without_a_draw_and_without_a_computation_say_so(page):
-    assert "No results yet" in page("console:results")
-    campaign = make_campaign()
-    assert "no judgment yet" in page("console:results")
-    waiting = "Numbers appear about 10 seconds after the first judgments"
-    assert waiting in page("console:campaign-results", campaign.pk)
-    assert waiting in page("console:pair", campaign.pk, a="alpha", b="beta")
 
 
 def computed(campaign, **by_method):

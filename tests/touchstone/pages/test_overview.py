@@ -189,3 +189,12 @@ def test_wrong_grades_are_explained_beside_the_field(post):
     assert answer.status_code == 400
     assert "enter two to ten grades: 0, 1, 2" in answer.content.decode()
     assert not Campaign.objects.exists()
+
+
+def test_results_without_a_draw_and_without_a_computation_say_so(page):
+    assert "No results yet" in page("console:results")
+    campaign = make_campaign()
+    assert "no judgment yet" in page("console:results")
+    waiting = "Numbers appear about 10 seconds after the first judgments"
+    assert waiting in page("console:campaign-results", campaign.pk)
+    assert waiting in page("console:pair", campaign.pk, a="alpha", b="beta")

@@ -1,0 +1,49 @@
+"""What a module makes once, each of its tests finds as it was made; a test that commits is refused it."""
+
+from copy import deepcopy
+from types import SimpleNamespace
+
+import pytest
+from worlds_of_modules import wrongly_shared
+
+from touchstone.models import User
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(scope="module")
+def made_once(module_world):
+    return User.objects.create(username="mia", role="manager")
+
+
+@pytest.fixture
+def mia(made_once, db):
+    return deepcopy(made_once)
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_neither_a_row_nor_an_attribute_outlives_its_test(mia, turn):
+    assert mia.role == User.objects.get().role == "manager"
+    mia.role = "assessor"
+    mia.save()
+    User.objects.create(username=f"ben{turn}")
+    assert User.objects.count() == 2
+
+
+def item(marks, *fixtures):
+    found = {mark.name: mark for mark in marks}
+    return SimpleNamespace(nodeid="here", fixturenames=fixtures, get_closest_marker=found.get)
+
+
+@pytest.mark.parametrize(
+    ("asked", "wrong"),
+    [
+        (item([pytest.mark.django_db.mark], "campaign", "module_world"), []),
+        (item([pytest.mark.django_db(transaction=True).mark], "campaign"), []),
+        (item([pytest.mark.django_db(transaction=True).mark], "campaign", "module_world"), ["here"]),
+        (item([pytest.mark.django_db(True).mark], "module_world"), ["here"]),
+        (item([], "transactional_db", "module_world"), ["here"]),
+    ],
+)
+def test_a_test_that_commits_is_refused_the_world_of_its_module(asked, wrong):
+    assert list(wrongly_shared([asked])) == wrong
