@@ -115,7 +115,7 @@ def module_world(django_db_setup: None, django_db_blocker: "DjangoDbBlocker") ->
     from django.db import transaction
 
     around = transaction.atomic()
-    around._from_testcase = True  # as Django's own: `atomic(durable=True)` is allowed within
+    around._from_testcase = True  # type: ignore[attr-defined]  # as Django's own: `atomic(durable=True)` is allowed within
     with django_db_blocker.unblock(), around:
         yield
         transaction.set_rollback(True)
