@@ -68,6 +68,7 @@ class ClaimOfPair(TypedDict):
     p_adjusted: float | None
     significant: bool
     effect_size: float | None
+    effect_size_refusal: str
 
 
 class Pair(ClaimOfPair):
@@ -120,7 +121,7 @@ class Ranking(TypedDict):
     refusal: str
 
 
-class RunEstimate(TypedDict):
+class RunEstimate(ClaimOfPair):
     run: str
     measure: str
     against: str | None
@@ -129,6 +130,9 @@ class RunEstimate(TypedDict):
     values: list[Estimate]
     differences: list[Estimate]
     verdict: str
+    family: str
+    n_family: int
+    other: ClaimOfPair
 
 
 class Release(TypedDict):
