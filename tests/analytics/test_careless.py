@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from small_campaign import judge_all, judge_audit, make_assessor, make_campaign, truth_of
 
+import analytics.tasks  # noqa: F401 (registers the jobs)
 from analytics.estimation.estimate import Refusal
 from analytics.frames import campaign_arrays
 from analytics.services.careless import careless_outcome, with_guesses
