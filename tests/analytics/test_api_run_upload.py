@@ -1,5 +1,7 @@
 """A run that somebody brings: imported and estimated by one job, with the numbers that all computations give."""
 
+from copy import deepcopy
+
 import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
@@ -49,16 +51,21 @@ def no_heartbeat(monkeypatch):
     monkeypatch.setattr(jobs, "HEARTBEAT_SECONDS", 600.0)
 
 
-@pytest.fixture
-def campaign(tmp_path):
+@pytest.fixture(scope="module")
+def made_once(module_world, tmp_path_factory):
     """Judged with some errors, and audited in part."""
-    made = make_campaign(tmp_path)
+    made = make_campaign(tmp_path_factory.mktemp("world"))
     people = [make_assessor(made, "ann"), make_assessor(made, "ben")]
     wrong = lambda slot, place: (hash_of(slot) + place) % 4  # noqa: E731
     judge_all(made, people, grade=wrong)
     audit(campaign=made, items_each_time=25, items_in_total=25, seed=5)
     judge_audit(made, make_assessor(made, "greta", tier="gold"))
     return made
+
+
+@pytest.fixture
+def campaign(made_once, db):
+    return deepcopy(made_once)
 
 
 def hash_of(slot):

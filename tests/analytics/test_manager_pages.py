@@ -41,15 +41,21 @@ def campaign(made_once, db) -> Campaign:
     return deepcopy(made_once)
 
 
-@pytest.fixture
-def judged(campaign) -> Campaign:
+@pytest.fixture(scope="module")
+def judged_once(module_world, tmp_path_factory) -> Campaign:
     """Two assessors have judged everything; on the first document they differ by all they can."""
+    campaign = make_campaign(tmp_path_factory.mktemp("judged"))
     people = [make_assessor(campaign, name) for name in ("bob", "dora")]
     first = slots(campaign, number=1)[0]
     give(people[0], first, 3)
     judge_all(campaign, people, lambda slot, place: 0)
     recompute(campaign=campaign)
     return campaign
+
+
+@pytest.fixture
+def judged(judged_once, db) -> Campaign:
+    return deepcopy(judged_once)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The ranking of the runs without judgments: its numbers, its page in every state, and the API."""
 
 import json
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -28,8 +29,9 @@ def campaign(tmp_path):
     return make_campaign(tmp_path)
 
 
-@pytest.fixture
-def judged(campaign):
+@pytest.fixture(scope="module")
+def judged_once(module_world, tmp_path_factory):
+    campaign = make_campaign(tmp_path_factory.mktemp("world"))
     judge_all(
         campaign,
         [make_assessor(campaign, name) for name in ("ann", "ben")],
@@ -37,6 +39,11 @@ def judged(campaign):
     )
     recompute(campaign=campaign)
     return campaign
+
+
+@pytest.fixture
+def judged(judged_once, db):
+    return deepcopy(judged_once)
 
 
 def pools_of(arrays):

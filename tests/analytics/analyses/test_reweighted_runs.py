@@ -1,5 +1,7 @@
 """The ranking after reweighting: what it asks for, the runs with it, the order of the weights, its page."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 from asked_analyses import client_of, made, page_of, run_job
@@ -28,12 +30,18 @@ def campaign(tmp_path):
     return make_campaign(tmp_path)
 
 
-@pytest.fixture
-def judged(campaign):
+@pytest.fixture(scope="module")
+def judged_once(module_world, tmp_path_factory):
+    campaign = make_campaign(tmp_path_factory.mktemp("world"))
     people = [make_assessor(campaign, name) for name in ("ann", "ben")]
     judge_all(campaign, people, lambda slot, place: truth_of(slot))
     recompute(campaign=campaign)
     return campaign
+
+
+@pytest.fixture
+def judged(judged_once, db):
+    return deepcopy(judged_once)
 
 
 @pytest.fixture
