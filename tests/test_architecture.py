@@ -7,6 +7,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path, PurePath
 
 import pytest
@@ -48,8 +49,13 @@ def below_repository(path: Path) -> PurePath:
     return PurePath(path.relative_to(REPOSITORY))
 
 
-def imports(path: PurePath, source: str) -> Iterator[str]:
-    """Yield the dotted name of everything the file imports, at any depth; `from a import b` is `a.b`."""
+@cache  # a file that is as it was is read once for all rules
+def imports(path: PurePath, source: str) -> tuple[str, ...]:
+    """Return the dotted name of everything the file imports, at any depth; `from a import b` is `a.b`."""
+    return tuple(_imports(path, source))
+
+
+def _imports(path: PurePath, source: str) -> Iterator[str]:
     package = module_name(path).split(".")
     if path.stem != "__init__":
         package = package[:-1]
