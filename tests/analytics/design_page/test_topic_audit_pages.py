@@ -17,7 +17,7 @@ def test_the_pages_show_pairs_and_ranks_by_the_corrected_number(page, tmp_path):
     assert "There is no ranking" not in ranking
     results = page(campaign, name="console:campaign-results", **asked)
     assert "Audits of whole topics correct the numbers." in results
-    assert "Report the “corrected” values" in results
+    assert "nDCG@4 by the corrected number with 95" in results
     audits = page(campaign, name="console:audits")
     assert "Whole topics are audited." in audits
     assert "topic_numbers" in audits

@@ -120,7 +120,7 @@ def test_the_corrected_number_is_recommended_only_where_there_can_be_one(client,
     pair = client.get(reverse("console:pair", args=[campaign.pk]), both)
     text = pair.content.decode()
     assert [
-        "Report the “corrected” values" in results,
+        "No corrected numbers yet:" in results,
         "the highlighted column is the one to report" in results,
         "Report “corrected”." in text,
         "the highlighted row is the one to report" in text,

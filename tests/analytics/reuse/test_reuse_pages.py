@@ -82,7 +82,11 @@ def test_a_campaign_that_was_not_drawn_has_no_such_page(tmp_path):
         ({"run": "run0", "half_width": "-1"}, 400, "greater than or equal to 0"),
         ({"run": "run0", "half_width": "nan"}, 400, "valid number"),
         ({"run": "run0", "measure": "P@10"}, 200, "the estimate is about as precise as those of other runs"),
-        ({"run": "run0", "measure": "P@10", "half_width": "0.1"}, 200, "bring the half-width to ± 0.0"),
+        (
+            {"run": "run0", "measure": "P@10", "half_width": "0.1"},
+            200,
+            "bring the half-width by the drawing alone to ± 0.0",
+        ),
         (
             {"run": "run0", "measure": "P@10", "half_width": "0"},
             200,
