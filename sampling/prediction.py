@@ -118,8 +118,8 @@ def item_evidence(
     What the pooled runs say, and the imported scores, NaN where there is none: what a program said of the documents may
     count for much.
     """
-    table = as_ranks(ranks)
     # A file that is all there is may have come without runs: then nothing is known before.
+    table = ranks if isinstance(ranks, SparseRuns) else as_ranks(ranks)
     columns = [rank_features(table, depth) if table.n_runs else np.zeros((table.n_items, 0))]
     ridge = [np.full(columns[0].shape[1], FEATURE_RIDGE)]
     if score is not None:
