@@ -311,7 +311,7 @@ def _lines(preview: Preview, order: list[str], labels: dict[str, str]) -> dict[s
     """Return the drawing alone of every design, and the corrected number of this one where it is forecast."""
     lines = {labels[name]: preview.widths[name] for name in order}
     if preview.corrected_widths:
-        lines["This design, corrected number"] = preview.corrected_widths
+        lines["Corrected number"] = preview.corrected_widths
     return lines
 
 
