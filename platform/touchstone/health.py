@@ -17,10 +17,10 @@ from pathlib import Path
 import psutil
 import psycopg
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, connection, transaction
+from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
-from psycopg.errors import DiskFull, QueryCanceled, ReadOnlySqlTransaction
+from psycopg.errors import DiskFull, LockNotAvailable, QueryCanceled, ReadOnlySqlTransaction
 
 from touchstone import jobs, schema
 from touchstone.models import Job
@@ -29,7 +29,8 @@ OK = "ok"
 UNAVAILABLE_WITHOUT = ("database", "write", "schema")  # without the others work is slower, or waits
 EVERY = 5.0  # seconds between two real looks of a process
 WRITTEN = 256 * 1024  # bytes: more than the free space within pages that happen to be there
-LONGEST_WRITE = "3s"
+LONGEST_WRITE, LONGEST_WAIT = "3s", "200ms"
+STUCK = 15.0  # seconds after which a look that has not ended is an answer
 CLOCK_TOLERANCE = timedelta(seconds=2)
 LONGEST_QUEUE = timedelta(minutes=10)
 
@@ -57,6 +58,7 @@ _FAULTS: dict[type[BaseException], str] = {
     DiskFull: "the disk is full",
     QueryCanceled: f"took longer than {LONGEST_WRITE}",
     ReadOnlySqlTransaction: "the database is read-only",
+    LockNotAvailable: "waits for a table",
     psycopg.OperationalError: "does not answer",
 }
 
@@ -78,7 +80,8 @@ def _answer(check: Callable[[], str]) -> str:
     try:
         return check()
     except (DatabaseError, InterfaceError) as error:
-        return _FAULTS.get(type(error.__cause__ or error), "failed")
+        cause = error.__cause__ or error
+        return next((words for kind, words in _FAULTS.items() if isinstance(cause, kind)), "failed")
 
 
 def _database() -> str:
@@ -106,14 +109,22 @@ def _write() -> str:
             cursor.execute("INSERT INTO touchstone_trial VALUES (%s)", [os.urandom(WRITTEN)])
             raise _NotKept
     except _NotKept:
-        with connection.cursor() as cursor:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('statement_timeout', %s, TRUE)", [LONGEST_WRITE])
             cursor.execute(_ONE_ROW)
     return OK
 
 
 def _schema() -> str:
     # What is there and not expected is a newer version's, whose migrations run before its processes start.
-    missing = schema.Difference(schema.difference(connection).missing, ()).words()
+    try:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('lock_timeout', %s, TRUE)", [LONGEST_WAIT])
+            missing = schema.Difference(schema.difference(connection).missing, ()).words()
+    except OperationalError as error:
+        if isinstance(error.__cause__, LockNotAvailable):
+            return OK  # a migration is changing a table, so that it is there
+        raise
     if not missing:
         return OK
     return missing[0] if len(missing) == 1 else f"{missing[0]}, and {len(missing) - 1} more"
@@ -180,6 +191,8 @@ class Watch:
                     self._at = time.monotonic()
             finally:
                 self._lock.release()
+        elif time.monotonic() - self._at > STUCK:  # the one that looks has been waiting for the database
+            return Health({"database": "does not answer"})
         return self._found or look()
 
     def forget(self) -> None:

@@ -165,7 +165,7 @@ LANGUAGES = [("en", "English"), ("es", "Español"), ("de", "Deutsch"), ("zh-hans
 LANGUAGE_COOKIE_NAME = "language"
 LOCALE_PATHS = [REPOSITORY / "platform" / "touchstone" / "locale"]
 
-# Below so many bytes free on a disk, work that needs space waits; judging goes on.
+# Bytes that are to stay free on every disk: below, /readyz says that the process is degraded.
 DISK_FLOOR = int(os.environ.get("DISK_FLOOR", "2000000000"))
 
 STATIC_URL = "/static/"

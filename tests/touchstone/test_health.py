@@ -115,3 +115,13 @@ def test_without_a_database_nothing_behind_it_is_asked(monkeypatch):
     found = health.look()
     assert found.status == "unavailable"
     assert set(found.checks) == {"database", "disk"}
+
+
+def test_a_look_that_does_not_end_is_no_reason_to_say_ok_for_ever(client, monkeypatch):
+    assert client.get("/readyz").status_code == 200
+    monkeypatch.setattr(health, "EVERY", 0.0)
+    with health.watch._lock:  # somebody looks, and waits for the database
+        assert client.get("/readyz").json()["status"] == "ok"
+        monkeypatch.setattr(health, "STUCK", 0.0)
+        answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()["checks"]) == (503, {"database": "does not answer"})
