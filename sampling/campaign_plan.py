@@ -120,7 +120,9 @@ class PlayedWidths:
         """
         freedom = n_topics - 1
         variance = np.array(self.variances) + between
-        played = variance * rng.chisquare(freedom, variance.size) / freedom
+        # Where nothing was played one draw of the spread would be no forecast: its mean is taken.
+        chance = rng.chisquare(freedom, variance.size) / freedom if self.n_plays else np.ones(variance.size)
+        played = variance * chance
         widths = np.maximum(stdtrit(freedom, 0.975) * np.sqrt(played), self.half_widths)
         return PlayedWidths(
             tuple(widths.tolist()), tuple(variance.tolist()), self.drawing_share, self.n_plays

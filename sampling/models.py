@@ -195,9 +195,7 @@ class Audit(models.Model):
     gold_fit = models.CharField(max_length=5, choices=GoldFit, default="", blank=True)
     measure = models.CharField(max_length=40, default="", blank=True)  # empty: not recorded
     learned_from = models.PositiveIntegerField(null=True)
-    run = models.CharField(
-        max_length=200, default="", db_default="", blank=True
-    )  # of a census: it, or its difference from
+    run = models.CharField(max_length=200, default="", db_default="", blank=True)
     against = models.CharField(max_length=200, default="", db_default="", blank=True)
     declaration = models.CharField(max_length=16, blank=True, default="", choices=declaration_choices)
     choice_p_value = models.FloatField(null=True)  # of a test of what is declared of imported gold

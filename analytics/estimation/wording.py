@@ -122,7 +122,8 @@ def sentence(pair: PairComparison) -> str:
     if test.p is not None and test.p_adjusted is None:
         if pair.is_in_family:
             return (
-                f"{about}is not adjusted yet: the next computation has all comparisons of the family.{rest}"
+                f"{about}is declared, but its p is not adjusted yet: the next computation has all comparisons "
+                f"of the family.{rest}"
             )
         return f"{about}is not among the declared comparisons: its p is not adjusted.{rest}"
     return f"{about}is not significant at .05{_among_words(test, pair)}.{rest}"

@@ -80,7 +80,7 @@ class ExactGold:
         """
         n = len(self.documents)
         if n == 0:
-            gold = "Every judged document that counts has gold: a census, without a new label,"
+            gold = "Every judged document that counts has gold: a census needs no new label and"
         else:
             gold = f"Gold on {f'these {n:,} documents' if n > 1 else 'this document'}"
         if self.is_exact:

@@ -19,6 +19,7 @@ from analytics.frames import CampaignArrays
 from analytics.methods import REPORTED
 from analytics.models import AuditForecast, Computation, before_cutting
 from analytics.planning.audit_outlook import AuditedTarget, Outlook, outlook, predicted_errors
+from analytics.services.claim_intervals import spread_of_topics, topic_values
 from analytics.services.gold_spread import gold_at, measure_gains
 from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
@@ -117,13 +118,11 @@ def _target(
     place = {run.pk: index for index, run in enumerate(arrays.runs)}
     rows = computation.estimates.filter(measure=measure, method=REPORTED.key, value__isnull=False)
     known: dict[Target, tuple[float, float | None]] = {}
-    columns = (
-        *("run_id", "run_b_id", before_cutting("low"), before_cutting("high")),
-        *("standard_error", "topics_standard_error"),
-    )
+    values = topic_values(computation, measure)
+    columns = ("run_id", "run_b_id", before_cutting("low"), before_cutting("high"), "standard_error")
     found: Iterable[tuple[Any, ...]] = rows.values_list(*columns)
-    for run, run_b, low, high, error, over in found:
-        between = None if over is None or error is None else max(0.0, over**2 - error**2)
+    for run, run_b, low, high, error in found:
+        between = spread_of_topics(values, run, run_b, error)
         known[place[run], None if run_b is None else place[run_b]] = (high - low) / 2, between
     ordered = sorted((known[target][0], target) for target in asked if known.get(target, (0.0,))[0])
     if not ordered:

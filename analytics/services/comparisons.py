@@ -18,7 +18,7 @@ from analytics.estimation.topics import LARGER_P, between_topics, effect_size, s
 from analytics.estimation.wording import LEVEL, ClaimTest, PairComparison
 from analytics.methods import REPORTED
 from analytics.models import Computation, Estimate
-from analytics.services.claim_intervals import claim_test
+from analytics.services.claim_intervals import claim_test, topic_values
 from judging.services.errors import Refused
 from sampling.gold_samples import assumption_in
 
@@ -173,13 +173,7 @@ class Comparisons:
     @cached_property
     def _values(self) -> dict[int, Floats]:
         """Return the values of topics of every run that has them, by its key."""
-        if self.computation is None:
-            return {}
-        rows = self.computation.estimates.filter(
-            measure=self.measure, method=REPORTED.key, run_b=None, topic_values__isnull=False
-        )
-        stored: Iterable[tuple[Any, ...]] = rows.values_list("run", "topic_values")
-        return {run: np.array(values) for run, values in stored}
+        return {} if self.computation is None else topic_values(self.computation, self.measure)
 
     def _apart(self, estimate: Estimate) -> Floats | None:
         """Return the differences of topics, or None where they are not known, or are of a run that was settled."""

@@ -9,7 +9,8 @@ from django.db.models import OuterRef, Subquery
 
 from analytics.estimation.confusion import GOLD_FOR_A_ROW
 from analytics.methods import REPORTED
-from analytics.models import Computation, ConfusionEstimate, Estimate
+from analytics.models import Computation, ConfusionEstimate
+from analytics.services.claim_intervals import spread_of_topics, topic_values
 from judging.kinds import ITEM_COLUMNS
 from judging.models import Assessor, Campaign
 from sampling.arrays import FloatArray
@@ -25,6 +26,7 @@ from sampling.questions import Design, question_rows
 from sampling.services.auditable import asked_runs
 from sampling.services.outlook import (
     RATIO,
+    WITH_REPLACEMENT,
     ExpectedDraw,
     Numbers,
     comparisons_among,
@@ -131,26 +133,25 @@ def measured_topics(campaign: Campaign, design: Design) -> TopicSpread | None:
 def topics_of(
     campaign: Campaign, measure: str, comparisons: Iterable[tuple[str, str | None]]
 ) -> TopicSpread | None:
-    """Return the mean spread between topics of these runs or pairs in the newest estimates; None where none has one.
-
-    What the interval for topics like these has beyond the one for these topics: max(0, S^2/n - V).
-    """
-    newest = Computation.objects.filter(campaign=campaign).order_by("-id").values("pk")[:1]
-    known = Estimate.objects.filter(
-        computation__in=Subquery(newest),
-        measure=measure,
-        method=REPORTED.key,
-        value__isnull=False,
-        topics_degrees_of_freedom__isnull=False,
+    """Return the mean spread between topics of these runs or pairs in the newest estimates; None where none has one."""
+    newest = Computation.objects.filter(campaign=campaign).order_by("-id").first()
+    if newest is None:
+        return None
+    known = newest.estimates.filter(
+        measure=measure, method=REPORTED.key, value__isnull=False, topics_degrees_of_freedom__isnull=False
     )
+    values = topic_values(newest, measure)
     wanted = {frozenset(filter(None, pair)) for pair in comparisons}
-    found = [
-        max(0.0, over**2 - here**2)
-        for run, run_b, here, over in known.values_list(
-            "run__run_id", "run_b__run_id", "standard_error", "topics_standard_error"
-        )
-        if over is not None and here is not None and frozenset(filter(None, (run, run_b))) in wanted
+    names = {name for pair in wanted for name in pair}
+    rows: Iterable[tuple[Any, ...]] = known.filter(run__run_id__in=names).values_list(
+        "run", "run_b", "run__run_id", "run_b__run_id", "standard_error"
+    )
+    spreads = [
+        spread_of_topics(values, run, run_b, error)
+        for run, run_b, name, name_b, error in rows
+        if frozenset(filter(None, (name, name_b))) in wanted
     ]
+    found = [spread for spread in spreads if spread is not None]
     return TopicSpread(float(np.mean(found)), "measured in this campaign", False) if found else None
 
 
@@ -176,6 +177,8 @@ def reuse_outlook(
     drawn = frame["drawn_in"].to_numpy() > 0
     if not drawn.any():
         return no_outlook(NOTHING_DRAWN)
+    if draw.selection_kind.with_replacement:
+        return no_outlook(WITH_REPLACEMENT)
     if not parse_measure(draw.parameters["measure"]).kind.is_sum:
         return no_outlook(RATIO)
     measure = parse_linear(draw.parameters["measure"])

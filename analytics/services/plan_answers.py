@@ -93,7 +93,7 @@ def plan_lines(found: Plan) -> Iterator[str]:
     if isinstance(found.needed, Refusal):
         yield f"For a difference of {terms.difference:g}: {found.needed.reason}."
     elif found.needed is not None:
-        yield f"For a difference of {terms.difference:g} with a power of {terms.power:.0%}: {found.needed.words}"
+        yield f"For a difference of {terms.difference:g} with a power of {100 * terms.power:g} %: {found.needed.words}"
     if found.topics_needed:
         yield f"Or {found.topics_needed:,} topics in all, judged and audited as these are."
     if isinstance(found.spent, Refusal):

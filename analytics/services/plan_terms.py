@@ -15,6 +15,7 @@ from sampling.measures.registry import sums_among, usual_spelling
 EXAMPLE_COSTS = (1.0, 10.0)  # of a judgment and of a gold label, where the campaign has none
 USUAL_POWER = 0.8
 LEAST_POWER, MOST_POWER = 0.5, 0.999
+LEAST, MOST = 1e-9, 1e9  # of a difference or a price
 
 
 class TermsRefused(Refused):
@@ -74,8 +75,8 @@ def terms_of(
         ("cost_gold", cost_gold),
         ("difference", difference),
     ):
-        if number is not None and not 0 < number < math.inf:
-            raise TermsRefused(name, f"it must be above 0, got {number:g}")
+        if number is not None and not LEAST <= number <= MOST:
+            raise TermsRefused(name, f"it must be from {LEAST:g} to {MOST:g}, got {number:g}")
     if money is not None and not 0 <= money < math.inf:
         raise TermsRefused("money", f"it must be at least 0, got {money:g}")
     if not LEAST_POWER <= power <= MOST_POWER:
@@ -98,8 +99,12 @@ def terms_of(
 
 
 def _known_pair(campaign: Campaign, run: str, against: str) -> tuple[str, str]:
+    if against and not run:
+        raise TermsRefused("run", "name the run that it is compared with")
     if not run:
         run, against = usual_pair(campaign)
+        if not run:
+            raise TermsRefused("run", "the collection has no runs")
     else:
         named = [("run", run), ("against", against)]
         known = campaign.collection.runs.filter(run_id__in=[run, against]).values_list("run_id", flat=True)

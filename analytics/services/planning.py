@@ -224,10 +224,15 @@ def _plan_of(known: Plan, state: State, topics: Floats | None) -> Plan:
         wanted=wanted,
         needed=state.buy(*prices, half_width=wanted),
         spent=spent,
-        topics_needed=topics_for_power(terms.difference, variance, power=terms.power)
-        if variance > 0
+        topics_needed=_more_topics(topics, topics_for_power(terms.difference, variance, power=terms.power))
+        if topics is not None and variance > 0
         else None,
     )
+
+
+def _more_topics(topics: Floats, needed: int) -> int | None:
+    """Return how many topics are needed in all, where that is more than there are."""
+    return needed if needed > topics.size else None
 
 
 def _exact_gold(campaign: Campaign, draw: Draw, planned: Plan, state: State) -> ExactGold | None:

@@ -93,9 +93,11 @@ def _within_reach(arrays: CampaignArrays, weights: SparseRuns) -> tuple[SparseRu
     if arrays.has_whole_topics or not never.any():
         return weights, np.zeros((weights.n_runs, 0))
     gone = never[weights.item]
-    beyond = np.zeros((weights.n_runs, int(never.sum())))
-    place = np.cumsum(never) - 1
-    beyond[weights.run[gone], place[weights.item[gone]]] = weights.value[gone]
+    # Only documents that some run returns within the cutoff: a large pool has very many that none does.
+    columns = np.unique(weights.item[gone & (weights.value != 0)])
+    counts = gone & np.isin(weights.item, columns)
+    beyond = np.zeros((weights.n_runs, columns.size))
+    beyond[weights.run[counts], np.searchsorted(columns, weights.item[counts])] = weights.value[counts]
     return weights.with_values(np.where(gone, 0.0, weights.value)), beyond
 
 

@@ -126,7 +126,7 @@ def test_the_sentence_says_what_is_left_and_for_which_topics():
     )
     known = gold_plan(documents=(), cost=0.0, at_random=None).sentence("difference", of_topics=False)
     assert known.startswith(
-        "Every judged document that counts has gold: a census, without a new label, makes"
+        "Every judged document that counts has gold: a census needs no new label and makes"
     )
 
 
