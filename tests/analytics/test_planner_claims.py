@@ -206,7 +206,7 @@ def test_without_a_difference_none_is_filled_in(whole, claim):
     assert "Target half-width" not in text
     assert "Not planned: enter the difference that matters" in text
     assert f'aria-current="true">{claim.label}</a>' in text
-    assert ("Of the topics alone" in text) == (claim is LIKE_THESE)
+    assert ("Half-width from topics alone" in text) == (claim is LIKE_THESE)
 
 
 def test_the_page_names_the_documents_first_and_has_them_as_a_file(whole):
