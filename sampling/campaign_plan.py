@@ -82,7 +82,7 @@ class PlayedWidths:
     drawing_share : float
         The mean share of the drawing in them.
     n_plays : int
-        With those that had no interval.
+        How many simulated campaigns had an interval; 0 where nothing was played.
     """
 
     half_widths: tuple[float, ...]

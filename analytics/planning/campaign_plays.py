@@ -59,7 +59,7 @@ def played_widths(plan: CampaignPlan, seed: int, plays: int | None = None) -> Pl
             shares.append(result.drawing_share)
     if len(found) < max(2.0, SHARE_WITH_INTERVAL * n_plays):
         return refusal
-    return PlayedWidths(tuple(found), tuple(variances), float(np.mean(shares)), n_plays)
+    return PlayedWidths(tuple(found), tuple(variances), float(np.mean(shares)), len(found))
 
 
 def _plays(plan: CampaignPlan, n_plays: int, rng: np.random.Generator) -> Iterator["_Play"]:
