@@ -298,7 +298,7 @@ def queue_audit(*, campaign: Campaign, user: User | None, **options: int | str |
             str(options["strategy"]),
             run=str(options.get("run") or ""),
             against=str(options.get("against") or ""),
-            has_size=options.get("items_each_time") is not None,
+            has_size=any(options.get(name) is not None for name in ("items_each_time", "items_in_total")),
         )
     given = {name: value for name, value in options.items() if value is not None}
     payload = {"campaign": str(campaign.pk), **({"audit": given} if given else {})}
