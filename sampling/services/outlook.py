@@ -47,12 +47,14 @@ class PlannedAudit:
 
     strategy: str
     n_items: float | None
+    n_assessors: int  # who judge before it; asked once, however many draws are forecast
 
 
 def planned_audit(campaign: Campaign) -> PlannedAudit | None:
     """Return the audits that are planned or made, None where there are none."""
-    if set(campaign.assessors.values_list("tier", flat=True).distinct()) == {AuditTier.GOLD.value}:
-        return PlannedAudit("", None)
+    tiers = list(campaign.assessors.values_list("tier", flat=True))
+    if set(tiers) == {AuditTier.GOLD.value}:
+        return PlannedAudit("", None, len(tiers))
     schedule = AuditSchedule.objects.filter(campaign=campaign, tier=AuditTier.GOLD, is_active=True).first()
     made = Audit.objects.filter(campaign=campaign, tier=AuditTier.GOLD, declaration="")
     newest = made.order_by("-sequence").first()
@@ -60,7 +62,7 @@ def planned_audit(campaign: Campaign) -> PlannedAudit | None:
         return None
     strategy = schedule.strategy if schedule else newest.strategy if newest else ""
     sizes = (float(schedule.items_in_total) if schedule else 0.0, newest.expected_in_total if newest else 0.0)
-    return PlannedAudit(strategy, max(sizes))
+    return PlannedAudit(strategy, max(sizes), sum(tier != AuditTier.GOLD for tier in tiers))
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,9 +300,6 @@ def _plan(
         asked,
         campaign.judgments_per_item,
     )
-    judges = campaign.assessors.all()
-    if planned.n_items is not None:
-        judges = judges.exclude(tier=AuditTier.GOLD)
     return CampaignPlan(
         judging=judging,
         places=can,
@@ -311,7 +310,7 @@ def _plan(
         depth=expected.depth,
         prior=expected.known_prior[can],
         score=None if expected.score is None else expected.score[can],
-        n_assessors=judges.count(),
+        n_assessors=planned.n_assessors,
         strategy=planned.strategy,
         n_items=planned.n_items,
         drawn=None if expected.drawn is None else expected.drawn[can],
