@@ -1,0 +1,1 @@
+"""The hash chain over rows that nobody may change."""
