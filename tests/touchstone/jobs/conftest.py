@@ -17,4 +17,4 @@ def quick_heartbeat(monkeypatch):
 @pytest.fixture
 def no_redis(monkeypatch):
     """For tests about rows alone: nobody is woken up, `jobs.run` is called by the test."""
-    monkeypatch.setattr(jobs, "poke", lambda job_id: True)
+    monkeypatch.setattr(jobs, "poke", lambda lane: True)

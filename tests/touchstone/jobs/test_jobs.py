@@ -86,31 +86,11 @@ def test_sixteen_callers_at_once_queue_one_job(no_redis):
     assert Job.objects.count() == 1
 
 
-def test_a_job_that_fails_is_tried_three_times_and_leaves_no_effect(no_redis):
-    job = queue("fall")
-    for attempt, state in [(1, "queued"), (2, "queued"), (3, "failed")]:
-        jobs.run(job.pk)
-        assert state_of(job) == state
-        assert (job.attempts, job.error) == (attempt, f"ValueError: attempt {attempt}")
-    jobs.run(job.pk)
-    assert state_of(job) == Job.State.FAILED
-    assert (job.attempts, marks()) == (3, 0)
-    assert job.finished_at is not None
-
-
 def test_a_refused_job_fails_at_once_with_the_reason(no_redis):
     job = queue("refuse")
     jobs.run(job.pk)
     assert state_of(job) == Job.State.FAILED
     assert (job.attempts, job.error, marks()) == (1, "there is nothing to draw from", 0)
-
-
-def test_a_job_of_an_unknown_kind_fails_with_a_reason(no_redis):
-    job = queue("nobody knows")
-    for _ in range(3):
-        jobs.run(job.pk)
-    assert state_of(job) == Job.State.FAILED
-    assert "nobody knows" in job.error
 
 
 def test_cancelling_a_waiting_job_ends_it_and_it_never_runs(no_redis):
@@ -135,7 +115,7 @@ def test_cancelling_a_running_job_stops_it_within_two_seconds_and_rolls_back(no_
 
 def test_cancelling_a_job_whose_worker_died_ends_it_at_the_next_wake_up(no_redis):
     job = queue("mark")
-    assert jobs._lease(job.pk) is not None  # the worker dies here
+    assert jobs._lease(Job.objects.filter(pk=job.pk)) is not None  # the worker dies here
     jobs.cancel(job)
     assert state_of(job) == Job.State.RUNNING
     expire_lease(job)

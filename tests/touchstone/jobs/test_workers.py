@@ -5,7 +5,6 @@ import subprocess
 import sys
 import threading
 import time
-import uuid
 from pathlib import Path
 
 import psutil
@@ -14,7 +13,7 @@ import redis
 from django.db import connection, transaction
 from job_kinds import expire_lease, in_thread, marks, queue, state_of, until
 
-from touchstone import jobs
+from touchstone import jobs, lanes
 from touchstone.models import Event, Job, WorkerHeartbeat
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -47,7 +46,7 @@ def test_a_heartbeat_extends_the_lease_and_shows_the_progress_while_the_work_goe
 def test_a_job_whose_workers_die_three_times_is_given_up(no_redis):
     job = queue("mark")
     for _ in range(3):
-        assert jobs._lease(job.pk) is not None  # and the worker dies
+        assert jobs._lease(Job.objects.filter(pk=job.pk)) is not None  # and the worker dies
         assert jobs.sweep() == 0
         expire_lease(job)
         assert jobs.sweep() == 1
@@ -59,7 +58,7 @@ def test_a_job_whose_workers_die_three_times_is_given_up(no_redis):
 
 def test_a_sweep_wakes_for_forgotten_jobs_only_and_not_again_at_once(monkeypatch):
     woken = []
-    monkeypatch.setattr(jobs, "poke", lambda job_id: woken.append(job_id) or True)
+    monkeypatch.setattr(jobs, "poke", lambda lane: woken.append(lane) or True)
     old, new = queue("mark"), queue("mark", payload={"mark": "new"})
     done = queue("mark")
     jobs.run(done.pk)
@@ -67,20 +66,20 @@ def test_a_sweep_wakes_for_forgotten_jobs_only_and_not_again_at_once(monkeypatch
         make_older(job)
     woken.clear()
     assert jobs.sweep() == 1
-    assert woken == [old.pk]
+    assert woken == [old.lane]
     assert state_of(new) == Job.State.QUEUED
     # A long queue behind a long job: the broker is not filled with a wake-up every five seconds ...
     assert jobs.sweep() == 0
     # ... but with one now and then, because Redis may have lost the last.
     Job.objects.filter(pk=old.pk).update(heartbeat_at="2026-01-01T00:00Z")
     assert jobs.sweep() == 1
-    assert woken == [old.pk, old.pk]
+    assert woken == [old.lane, old.lane]
 
 
 def test_a_job_that_failed_is_woken_up_by_the_next_sweep(monkeypatch):
     woken = []
-    monkeypatch.setattr(jobs, "poke", lambda job_id: woken.append(job_id) or True)
-    job = queue("fall")
+    monkeypatch.setattr(jobs, "poke", lambda lane: woken.append(lane) or True)
+    job = queue("lose", payload={"times": 1})
     make_older(job)
     assert jobs.sweep() == 1
     jobs.run(job.pk)
@@ -90,7 +89,7 @@ def test_a_job_that_failed_is_woken_up_by_the_next_sweep(monkeypatch):
 
 def test_a_sweep_gives_up_at_the_first_wake_up_that_redis_does_not_take(monkeypatch):
     asked = []
-    monkeypatch.setattr(jobs, "poke", lambda job_id: bool(asked.append(job_id)))
+    monkeypatch.setattr(jobs, "poke", lambda lane: bool(asked.append(lane)))
     for _ in range(5):
         make_older(queue("mark"))
     asked.clear()
@@ -140,7 +139,7 @@ def stopped(servers):
 
 @pytest.mark.parametrize("fault", [frozen, stopped])
 def test_a_job_is_queued_within_five_seconds_while_redis_does_not_answer(servers, fault):
-    assert jobs.poke(uuid.uuid4()) in {True, False}  # a connection is open when the fault comes
+    assert jobs.poke(lanes.HEAVY) in {True, False}  # a connection is open when the fault comes
     with fault(servers):
         began = time.monotonic()
         job = queue("mark")
@@ -153,7 +152,7 @@ def test_a_job_is_queued_within_five_seconds_while_redis_does_not_answer(servers
     with redis.Redis.from_url(servers.redis_url) as client:
         client.flushall()
         assert jobs.sweep() == 1  # the second one is younger than five seconds
-        assert client.llen("celery") == 1
+        assert client.llen(lanes.HEAVY) == 1
         client.flushall()
 
 
@@ -227,7 +226,7 @@ def test_a_job_that_kills_its_worker_is_given_up_and_the_others_are_served(child
             other = queue("mark")
             until(lambda other=other: state_of(other) == Job.State.DONE)
             expire_lease(poison)
-            jobs.poke(poison.pk)
+            jobs.poke(poison.lane)
         until(lambda: state_of(poison) == Job.State.FAILED)
     assert "died 3 times" in poison.error
     assert marks() == 3
