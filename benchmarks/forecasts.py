@@ -12,10 +12,14 @@ product's functions forecast from ranks and from how labels err; then it is draw
   of error, whose median is to be below .3.
 - `top-up`: of 600 items for that pair the draw grows to 1,200 for another pair; forecast for the other pair.
 - `reuse`: the draw is known; forecast for a run that it was not made for.
+- `advice`: of 600 items and an audit of 75 the planner says what 75 units of money buy best; that is drawn and audited.
 - `next audit`: after an audit of 75, the one that makes it 150; forecast for the pair.
 
 Printed: the median of forecast over obtained half-width, and the share within .7 to 1.4. Goals: medians of .9 to 1.1
 with the errors as they are, and 90 % within. The same for the closed form, beside the first draw.
+
+With --repeat N each campaign is played N times instead, and what was obtained is held against its own median: what no
+forecast can beat.
 """
 
 import argparse
@@ -42,6 +46,7 @@ from parts.forecast_campaigns import (
     sizes_for,
     true_errors,
 )
+from parts.forecast_repeats import repeats, repeats_table
 
 from analytics.estimation.estimate import Refusal
 from analytics.planning.campaign_plays import played_widths
@@ -154,12 +159,25 @@ class Case:
         came = done.width(done.audit(AUDITED), w, self.seed)
         self.add("top-up", "pair", came, measured=self.forecast(more, w))
 
+    def advised(self) -> None:
+        """Carry out what the planner advises after 600 items and 75 gold labels, for the price of 75 more."""
+        self.rng = self.rng.spawn(1)[0]  # whatever was played before
+        chance, w = inclusion_probabilities(self.sizes(0, 1), DRAWN / 2), self.weights(0, 1)
+        done = judge(self.drawing(chance, (0, 1)), self.noise, self.votes, self.rng)
+        half, bought = done.audit(AUDITED / 2), {"votes": self.votes, "budget": AUDITED / 2}
+        more, gold, expected = done.advice(half, w, self.seed, **bought)
+        after = nested_probabilities(self.sizes(0, 1), chance, DRAWN / 2 * more)
+        then = judge(self.drawing(after, (0, 1)), self.noise, self.votes, self.rng)
+        came = then.width(then.audit(AUDITED / 2 * gold), w, self.seed)
+        self.add("advice", "pair", came, measured=expected)
+
 
 def one_campaign(number: int, seed: int, clef: Path | None) -> list[dict[str, Any]]:
     """Return forecast over obtained half-width of a campaign."""
     case = Case(number, seed, clef)
     case.first_draw()
     case.top_up()
+    case.advised()
     return case.rows
 
 
@@ -195,16 +213,24 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", type=int, default=0, help="number of the first campaign, to go on")
     parser.add_argument("--clef", type=Path, help="folder of clef_tar2017: adds this pool")
+    parser.add_argument("--repeat", type=int, default=0, help="times that each campaign is played")
     parser.add_argument("--rows", type=Path, help="a file that gets a line of JSON as each campaign is done")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     rows = []
     for number in range(options.start, options.start + options.campaigns):
-        made = one_campaign(number, options.seed, options.clef)
+        if options.repeat:
+            case = Case(number, options.seed, options.clef)
+            made = repeats(case, inclusion_probabilities(case.sizes(0, 1), DRAWN), options.repeat)
+        else:
+            made = one_campaign(number, options.seed, options.clef)
         rows += made
         if options.rows:
             with options.rows.open("a") as lines:
                 lines.writelines(f"{json.dumps(row)}\n" for row in made)
+    if options.repeat:
+        print(json.dumps(rows, indent=2) if options.json else "\n".join(repeats_table(rows)))
+        return
     tables = {"all": summary(rows, ("of", "what")), "errors": summary(rows, ("of", "what", "errors"))}
     if options.json:
         print(json.dumps({**tables, "rows": rows}, indent=2))

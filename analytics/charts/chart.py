@@ -1,6 +1,5 @@
 """A chart: its specification, its texts and its numbers, drawn as SVG on demand."""
 
-import csv
 import hashlib
 import html
 import importlib
@@ -27,7 +26,7 @@ from analytics.charts.theme import (
     printable,
     wrap_lines,
 )
-from judging.spreadsheets import spreadsheet_text
+from judging.spreadsheets import SheetWriter
 
 KEPT_BYTES = 24_000_000  # of pictures drawn before, in each process
 TITLE_LETTER, NOTE_LETTER = 8.8, 6.6  # units of a letter of the title and of a footnote
@@ -87,9 +86,10 @@ class Chart:
         A text that a spreadsheet would run as a formula gets an apostrophe before it, as spreadsheets themselves do.
         """
         target = io.StringIO()
-        writer = csv.writer(target, lineterminator="\n")
+        writer = SheetWriter(target)
         writer.writerow(self.columns)
-        writer.writerows([[_cell(value) for value in row] for row in self.rows])
+        for row in self.rows:
+            writer.writerow(row)
         return target.getvalue()
 
     @property
@@ -218,10 +218,6 @@ def _with_narrow_legends(part: Any) -> Any:
 def _apply_theme(drawn: str, theme: Theme) -> str:
     palette = DARK if theme == "dark" else LIGHT
     return _COLOUR.sub(lambda found: f'{found[1]}="{palette.get(found[2], found[3])}"', drawn)
-
-
-def _cell(value: Cell) -> Cell:
-    return spreadsheet_text(value) if isinstance(value, str) else value
 
 
 def _words(value: Cell) -> str:

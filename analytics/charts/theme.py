@@ -52,7 +52,7 @@ BRONZE, INFO, OK = _variable("bronze"), _variable("info"), _variable("ok")
 
 # Colour is never the only difference: the n-th line has its own dash and its own point as well.
 LINE_COLOURS = (GOLD, INFO, BRONZE, INK_SOFT, OK, INK)
-LINE_DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (4, 4), (10, 4))
+LINE_DASHES = ((1, 0), (6, 3), (2, 2), (8, 3, 2, 3), (12, 3, 2, 3, 2, 3), (10, 4))
 LINE_SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 
 WIDTH = 480  # user units; at 360 px of screen a 13-unit letter is still 9 px high

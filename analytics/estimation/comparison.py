@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, stdtr
+import scipy
 
 from analytics.estimation.checks import finite
 from analytics.estimation.estimate import Estimate, Floats, Refusal, estimate
@@ -31,7 +31,7 @@ def compare(difference: Estimate | Refusal) -> Comparison | Refusal:
         return Refusal("the standard error is 0, so there is no test: no source of error was measured")
     statistic = difference.value / difference.standard_error
     df = difference.degrees_of_freedom
-    p = ndtr(-abs(statistic)) if df is None else stdtr(df, -abs(statistic))
+    p = scipy.special.ndtr(-abs(statistic)) if df is None else scipy.special.stdtr(df, -abs(statistic))
     return Comparison(difference, statistic, float(2 * p))
 
 

@@ -7,8 +7,8 @@ it is None in `matrix`, `low` and `high`, and listed in `absent_grades`; it is n
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, special, stats
 
 from analytics.estimation.checks import finite
 from analytics.estimation.estimate import Floats, Refusal
@@ -117,8 +117,8 @@ def confusions_from_counts(counts: ArrayLike) -> list[ConfusionEstimate]:
     is_known = n > 0
     missing = np.where(is_known, n - tables, 0.0)
     share = np.divide(tables, n, out=np.zeros(tables.shape), where=is_known)
-    low = np.where(tables == 0, 0.0, stats.beta.ppf(0.025, tables + 0.5, missing + 0.5))
-    high = np.where(tables == n, 1.0, stats.beta.ppf(0.975, tables + 0.5, missing + 0.5))
+    low = np.where(tables == 0, 0.0, scipy.stats.beta.ppf(0.025, tables + 0.5, missing + 0.5))
+    high = np.where(tables == n, 1.0, scipy.stats.beta.ppf(0.975, tables + 0.5, missing + 0.5))
     return [
         ConfusionEstimate(
             tuple(tuple(row) for row in table.tolist()),
@@ -235,7 +235,7 @@ def drift_p_values(
             np.bincount(stratum, values, n_strata).reshape(n_assessors, n_grades), dtype=np.float64
         )
 
-    order = centre(stats.rankdata(moment))
+    order = centre(scipy.stats.rankdata(moment))
     scores = [centre(given.astype(np.float64)), centre((given == true).astype(np.float64))]
     spread = sum_of(order**2) / np.maximum(n - 1, 1).reshape(n_assessors, n_grades)
     total = np.stack([sum_of(order * score).sum(axis=1) for score in scores], axis=1)
@@ -246,7 +246,7 @@ def drift_p_values(
     rank = np.linalg.matrix_rank(covariance, rtol=1e-9, hermitian=True)
     statistic = np.einsum("ai,aij,aj->a", total, inverse, total)
     is_told = (rank > 0) & (n.reshape(n_assessors, n_grades).sum(axis=1) >= GOLD_FOR_A_ROW)
-    return np.where(is_told, stats.chi2.sf(statistic, np.maximum(rank, 1)), np.nan)
+    return np.where(is_told, scipy.stats.chi2.sf(statistic, np.maximum(rank, 1)), np.nan)
 
 
 # -- many assessors with little gold ------------------------------------------------------------------------
@@ -289,9 +289,9 @@ def _strength(rows: Floats, common: Floats) -> float:
     def loss(log_k: float) -> float:
         alpha = np.exp(log_k) * common
         n = seen.sum(axis=1)
-        whole = special.gammaln(alpha.sum()) - special.gammaln(alpha.sum() + n)
-        cells = (special.gammaln(seen + alpha) - special.gammaln(alpha)).sum(axis=1)
+        whole = scipy.special.gammaln(alpha.sum()) - scipy.special.gammaln(alpha.sum() + n)
+        cells = (scipy.special.gammaln(seen + alpha) - scipy.special.gammaln(alpha)).sum(axis=1)
         return -float((whole + cells).sum())
 
-    best = optimize.minimize_scalar(loss, bounds=(np.log(0.1), np.log(1000.0)), method="bounded")
+    best = scipy.optimize.minimize_scalar(loss, bounds=(np.log(0.1), np.log(1000.0)), method="bounded")
     return float(np.exp(best.x))

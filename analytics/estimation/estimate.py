@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import overload
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -52,7 +52,7 @@ def quantile95(degrees_of_freedom: float | None) -> float:
     >>> round(quantile95(9), 6), round(quantile95(None), 6)
     (2.262157, 1.959964)
     """
-    return Z95 if degrees_of_freedom is None else float(stdtrit(degrees_of_freedom, 0.975))
+    return Z95 if degrees_of_freedom is None else float(scipy.special.stdtrit(degrees_of_freedom, 0.975))
 
 
 def estimate(
@@ -123,7 +123,7 @@ def quantiles95(degrees_of_freedom: Floats) -> Floats:
     """
     different, back = np.unique(degrees_of_freedom, return_inverse=True)
     finite_ones = np.where(np.isfinite(different), different, 1.0)
-    return np.asarray(np.where(np.isfinite(different), stdtrit(finite_ones, 0.975), Z95)[back])
+    return np.asarray(np.where(np.isfinite(different), scipy.special.stdtrit(finite_ones, 0.975), Z95)[back])
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import expit, logit
 
 from analytics.estimation.checks import finite, integers
 from analytics.estimation.estimate import Floats, Ints
@@ -100,7 +100,7 @@ class Foreknowledge:
     @property
     def offset(self) -> Floats:
         """Return the logit of the prior."""
-        return np.asarray(logit(self.prior), dtype=np.float64)
+        return np.asarray(scipy.special.logit(self.prior), dtype=np.float64)
 
     @property
     def columns(self) -> Floats:
@@ -374,4 +374,4 @@ class GoldFits:
 
 
 def _share(eta: Floats) -> Floats:
-    return np.asarray(expit(np.clip(eta, -FARTHEST, FARTHEST)), dtype=np.float64)
+    return np.asarray(scipy.special.expit(np.clip(eta, -FARTHEST, FARTHEST)), dtype=np.float64)

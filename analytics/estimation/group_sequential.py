@@ -34,9 +34,8 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
-from scipy.special import ndtr, ndtri, roots_legendre
 
 from analytics.estimation.checks import finite
 from analytics.estimation.estimate import Floats
@@ -52,8 +51,8 @@ NODES = 64
 
 
 def _like_obrien_fleming(share: Floats, side: float) -> Floats:
-    z = float(ndtri(1 - side / 2))
-    return np.asarray(2 * ndtr(-z / np.sqrt(np.maximum(share, 1e-300))))
+    z = float(scipy.special.ndtri(1 - side / 2))
+    return np.asarray(2 * scipy.special.ndtr(-z / np.sqrt(np.maximum(share, 1e-300))))
 
 
 def _like_pocock(share: Floats, side: float) -> Floats:
@@ -114,7 +113,7 @@ class _Walk:
         """Return the chance to stay so far, and to be outside of -+ `bound` at the next look."""
         spread = np.sqrt(information - self.information)
         away = bound * np.sqrt(information) - self.node * np.sqrt(self.information)
-        return float(2 * self.mass @ ndtr(-away / spread))
+        return float(2 * self.mass @ scipy.special.ndtr(-away / spread))
 
     def go_on(self, bound: float, information: float, closest: float) -> None:
         """Go to the next look; `closest` is the smallest part by which a look raises it."""
@@ -139,7 +138,7 @@ def _nodes(reach: float, growth: float) -> tuple[Floats, Floats]:
 
 @cache
 def _legendre(number: int) -> tuple[Floats, Floats]:
-    node, weight = roots_legendre(number)
+    node, weight = scipy.special.roots_legendre(number)
     return np.asarray(node), np.asarray(weight)
 
 
@@ -246,7 +245,7 @@ def _bound(walk: _Walk, information: float, chance: float) -> float:
     def above(bound: float) -> float:
         return math.log(max(walk.chance(bound, information), 1e-300) / chance)
 
-    return float(brentq(above, 1e-9, FARTHEST, xtol=1e-13, rtol=1e-14))
+    return float(scipy.optimize.brentq(above, 1e-9, FARTHEST, xtol=1e-13, rtol=1e-14))
 
 
 # -- declared looks ------------------------------------------------------------------------------------------------

@@ -28,8 +28,8 @@ Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas (2024), "time-uniform central li
 """
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import lambertw, ndtr, ndtri, stdtr, stdtrit
 
 from analytics.estimation.checks import finite
 from analytics.estimation.estimate import Floats
@@ -82,8 +82,10 @@ def t_of_same_tail(normal: ArrayLike, n: ArrayLike) -> Floats:
     """
     size = np.asarray(n, dtype=np.float64)
     # far from what is planned the tail is 0, of which there is no quantile
-    tail = np.maximum(ndtr(-np.asarray(normal, dtype=np.float64)), SMALLEST)
-    return np.asarray(np.where(size >= FEWEST_WATCHED, -stdtrit(np.maximum(size - 1, 1.0), tail), np.inf))
+    tail = np.maximum(scipy.special.ndtr(-np.asarray(normal, dtype=np.float64)), SMALLEST)
+    return np.asarray(
+        np.where(size >= FEWEST_WATCHED, -scipy.special.stdtrit(np.maximum(size - 1, 1.0), tail), np.inf)
+    )
 
 
 def always_valid_p_value(
@@ -112,8 +114,8 @@ def always_valid_p_value(
     """
     size, x, _ = _clock(n, planned, level, n_items)
     t = np.abs(finite("statistic", statistic))
-    tail = np.maximum(stdtr(np.maximum(size - 1, 1.0), -t), SMALLEST)
-    log_p = 0.5 * np.log1p(x) - 0.5 * ndtri(tail) ** 2 * x / (1 + x)
+    tail = np.maximum(scipy.special.stdtr(np.maximum(size - 1, 1.0), -t), SMALLEST)
+    log_p = 0.5 * np.log1p(x) - 0.5 * scipy.special.ndtri(tail) ** 2 * x / (1 + x)
     return np.asarray(np.where(size >= FEWEST_WATCHED, np.exp(np.minimum(log_p, 0.0)), 1.0))
 
 
@@ -133,7 +135,7 @@ def _clock(
     if not 0 < level < 1:
         raise ValueError(f"level must be in (0, 1), got {level}")
     alpha = 1 - level
-    best = -float(lambertw(-(alpha**2) / np.e, -1).real) - 1
+    best = -float(scipy.special.lambertw(-(alpha**2) / np.e, -1).real) - 1
     plan = np.maximum(wanted, FEWEST_WATCHED)
     if n_items is None:
         return size, np.asarray(best * np.maximum(size, 1) / plan), alpha

@@ -14,8 +14,8 @@ Mogstad, Romano, Shaikh and Wilhelm (2024) for ranks.
 from collections.abc import Sequence
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from analytics.estimation.checks import finite
 from analytics.estimation.comparison import holm
@@ -68,7 +68,7 @@ class PairTest:
         if draws < FEWEST_DRAWS:
             raise ValueError(f"draws must be at least {FEWEST_DRAWS}, got {draws}")
         self.is_tested = np.isfinite(p)
-        self._statistic = np.where(p == 0, np.inf, -ndtri(np.maximum(p, LEAST) / 2))
+        self._statistic = np.where(p == 0, np.inf, -scipy.special.ndtri(np.maximum(p, LEAST) / 2))
         variance = np.diagonal(table)[:, None] + np.diagonal(table) - 2 * table
         self._is_alone = variance <= _NO_VARIANCE * variance.max()
         self._scale = (1 / np.sqrt(np.where(self._is_alone, 1.0, variance))).astype(np.float32)
@@ -110,7 +110,7 @@ class PairTest:
             alone = np.abs(self._rng.standard_normal(largest.size, dtype=np.float32))
             np.maximum(largest, alone, out=largest)
         place = min(int(np.ceil((1 - level) * (largest.size + 1))), largest.size)
-        return max(float(np.partition(largest, place - 1)[place - 1]), -float(ndtri(level / 2)))
+        return max(float(np.partition(largest, place - 1)[place - 1]), -float(scipy.special.ndtri(level / 2)))
 
 
 def pairs_apart_by_holm(p_values: Floats, runs: Sequence[int] | None = None, *, level: float = 0.05) -> Bools:

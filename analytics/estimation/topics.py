@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtr
 
 from analytics.estimation.checks import finite
 from analytics.estimation.estimate import (
@@ -137,7 +137,7 @@ def p_like_these(over: Estimates, p_these: Floats) -> Floats:
     """
     known = over.standard_error > 0
     statistic = np.divide(over.value, over.standard_error, out=np.zeros(len(over)), where=known)
-    student = 2 * stdtr(over.degrees_of_freedom, -np.abs(statistic))
+    student = 2 * scipy.special.stdtr(over.degrees_of_freedom, -np.abs(statistic))
     return np.asarray(np.where(np.isnan(p_these), np.nan, np.maximum(student, p_these)))
 
 

@@ -10,7 +10,7 @@ grades, DCG and partly shared audits in `analytics.papers.graded`; the algorithm
 import math
 from dataclasses import dataclass
 
-from scipy import stats
+import scipy
 
 from analytics.estimation.estimate import Refusal
 from analytics.papers.intervals import Interval, fieller
@@ -155,4 +155,4 @@ def shared_audit_difference(
 
 
 def _two_sided(z: float) -> float:
-    return float(2 * stats.norm.sf(abs(z)))
+    return float(2 * scipy.stats.norm.sf(abs(z)))

@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import stats
 
 from analytics.estimation.checks import finite
 from analytics.estimation.estimate import Refusal
@@ -144,9 +144,9 @@ def drift_that_changes(
     m = rate("relevant_share", relevant_share)
     if not 0 < level < 1:
         raise ValueError(f"level must be in (0, 1), got {level}")
-    z = float(stats.norm.isf(level / 2))
+    z = float(scipy.stats.norm.isf(level / 2))
     error, size = math.sqrt(difference_variance), abs(difference)
-    p = float(2 * stats.norm.sf(size / error))
+    p = float(2 * scipy.stats.norm.sf(size / error))
     significant = size > z * error
     changing = math.sqrt(max(0.0, ((size / z) ** 2 - difference_variance) / drift_variance(m, 1.0)))
     room = {"sensitivity": rate("sensitivity", sensitivity), "specificity": rate("specificity", specificity)}

@@ -4,7 +4,7 @@ Source: docs/methods/derivations/noise-correction.md, section 6.
 """
 
 import numpy as np
-from scipy.special import betainc
+import scipy
 
 from analytics.estimation.estimate import Floats, Refusal
 from analytics.papers.refusals import determinant_refusal, separation_refusal
@@ -61,7 +61,7 @@ def _plain_answers(
     usable = np.flatnonzero((gold > 0).all(axis=1))
     counts = matrices[usable] * gold[usable][:, :, None] + 0.5
     own = np.diagonal(counts, axis1=1, axis2=2)
-    sure = np.prod(1 - betainc(own, counts.sum(axis=2) - own, 0.5), axis=1) >= ENOUGH
+    sure = np.prod(1 - scipy.special.betainc(own, counts.sum(axis=2) - own, 0.5), axis=1) >= ENOUGH
     settled: dict[int, Refusal | None] = dict.fromkeys(usable[sure].tolist())
     doubtful = usable[~sure]
     determinants = _determinants(counts[~sure], FIRST_DRAWS, rng)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.stats import kendalltau
 
 from judging.behaviour import LabelArray
 from judging.erring_assessors import BEHAVIOURS, ErringAssessor
@@ -139,4 +139,4 @@ def _judged_by(topic: SampledTopic, double: Doubles, rng: np.random.Generator) -
 
 def kendalls_tau(reference: FloatArray, scores: FloatArray) -> float:
     """Return Kendall's tau; 0 where all scores are alike, which orders nothing."""
-    return float(kendalltau(reference, scores).statistic) if np.ptp(scores) else 0.0
+    return float(scipy.stats.kendalltau(reference, scores).statistic) if np.ptp(scores) else 0.0

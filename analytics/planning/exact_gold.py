@@ -34,6 +34,10 @@ class ExactGold:
         Judgments and gold at random that reach the same question, or else cost the same; None where none can be bought.
     wanted : float or None
         The half-width that is asked for.
+    awaited : int
+        Of these documents, how many wait for the gold tier.
+    is_requested : bool
+        Whether a census of this question was made.
     """
 
     documents: tuple[tuple[str, str], ...]
@@ -44,6 +48,18 @@ class ExactGold:
     half_width: float
     at_random: Purchase | None
     wanted: float | None = None
+    awaited: int = 0
+    is_requested: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Return whether a census can be asked for: not while all that it would bring is awaited.
+
+        >>> plan = ExactGold((("t", "d"),) * 3, 9, 3.0, True, 0.0, 0.0, None)
+        >>> plan.is_open, ExactGold((("t", "d"),) * 3, 9, 3.0, True, 0.0, 0.0, None, awaited=3).is_open
+        (True, False)
+        """
+        return self.awaited < len(self.documents) if self.documents else not self.is_requested
 
     @property
     def comes_first(self) -> bool:
@@ -91,7 +107,17 @@ class ExactGold:
         if of_topics:
             leaves = "leaves " if self.is_exact else ""
             brings += f" and {leaves}± {digits(self.half_width)} for topics like these"
-        return f"{gold} {brings}{_random_words(self.at_random)}."
+        return f"{gold} {brings}{_random_words(self.at_random)}.{self._waiting_words()}"
+
+    def _waiting_words(self) -> str:
+        """Return in a sentence what is awaited already; empty where nothing is."""
+        if not self.documents:
+            return " The census was made; the next numbers have it." if self.is_requested else ""
+        n, of = self.awaited, len(self.documents)
+        if not n:
+            return ""
+        whose = "it" if of == 1 else "all of them" if n == of else f"{n:,} of them"
+        return f" Gold on {whose} is requested and awaited."
 
 
 def _random_words(bought: Purchase | None) -> str:

@@ -11,7 +11,7 @@ Source: docs/methods/derivations/planning.md, sections 1 to 3.
 import math
 from dataclasses import dataclass
 
-from scipy import stats
+import scipy
 
 from analytics.estimation.estimate import Z95
 from analytics.papers.calibration import label_informativeness
@@ -206,11 +206,13 @@ def error_for_power(
     _positive(difference=abs(difference))
     if not (0 < level < 1 and 0.5 <= power < 1):
         raise ValueError(f"level must be in (0, 1) and power in [.5, 1), got {level} and {power}")
-    t = stats.t(degrees_of_freedom)  # of infinite ones the normal distribution
+    t = scipy.stats.t(degrees_of_freedom)  # of infinite ones the normal distribution
     return abs(difference) / float(t.isf(level / 2) + t.ppf(power))
 
 
-def topics_for_power(difference: float, topic_variance: float, *, power: float = 0.8) -> int:
+def topics_for_power(
+    difference: float, topic_variance: float, *, power: float = 0.8, level: float = 0.05
+) -> int:
     """Return how many topics like these detect a difference with that power by the paired t-test, at least 2.
 
     The least n with ``S/sqrt(n) <= error_for_power`` at n - 1 degrees of freedom. `topic_variance` is S^2, the variance
@@ -220,9 +222,11 @@ def topics_for_power(difference: float, topic_variance: float, *, power: float =
     68
     """
     _positive(topic_variance=topic_variance)
-    error = error_for_power(difference, power=power)
+    error = error_for_power(difference, power=power, level=level)
     n = max(2, math.ceil(topic_variance / error**2))  # by the normal distribution: never more than needed
-    while math.sqrt(topic_variance / n) > error_for_power(difference, power=power, degrees_of_freedom=n - 1):
+    while math.sqrt(topic_variance / n) > error_for_power(
+        difference, power=power, level=level, degrees_of_freedom=n - 1
+    ):
         n += 1
     return n
 

@@ -1,7 +1,7 @@
 """What was done, by when and whom: counted by the worker with each computation, so that no page counts judgments.
 
 A computation holds the counts of the one before plus those of the judgments that came since. `until` is the judgment up
-to which all are counted: like the reading of judgments (analytics/frames/log.py) it waits for transactions that were
+to which all are counted: like the reading of judgments (touchstone/watermark.py) it waits for transactions that were
 writing.
 """
 
@@ -13,9 +13,10 @@ import numpy as np
 from django.db import connection
 
 from analytics.frames import CampaignArrays
-from analytics.frames.log import Mark, Watermark, mark
+from analytics.frames.log import TABLE
 from analytics.models import Computation
 from judging.models import Assessor, Campaign
+from touchstone.watermark import Mark, Watermark, mark
 
 KEPT_DAYS, KEPT_HOURS = 120, 72
 MACHINE = "machine"  # a series of its own: its judgments cost what its requests cost
@@ -45,7 +46,7 @@ def counted_activity(campaign: Campaign, arrays: CampaignArrays) -> Activity:
     """Return the counts as of now: those of the newest computation and what has come since."""
     newest = Computation.objects.filter(campaign=campaign).order_by("-id").values_list("activity", flat=True)
     before: Activity = newest.first() or {}
-    now = mark()
+    now = mark(TABLE)
     known = Watermark(before.get("until", 0), tuple(_marks(before)))
     if now.last_id < known.last_id:  # a backup was restored, and ids are given out again
         before, known = {}, Watermark()

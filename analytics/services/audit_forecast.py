@@ -55,17 +55,17 @@ def store_forecasts(
         return []
     schedule = AuditSchedule.objects.filter(campaign=campaign).first()
     measure = parse_measure((schedule and schedule.measure) or arrays.draw.parameters["measure"])
-    chosen, half_width_now, between = _target(computation, arrays, measure.name)
-    run, run_b = chosen
+    question = _question(computation, arrays, measure.name)
+    run, run_b = question.target
     given = {
         "computation": computation,
         "measure": measure.name,
         "run": arrays.runs[run],
         "run_b": None if run_b is None else arrays.runs[run_b],
-        "half_width_now": half_width_now,
+        "half_width_now": question.reported_half_width,
     }
-    found = _next_audit(arrays, campaign, predictions, chosen, measure)
-    narrower = 1.0 if isinstance(found, Refusal) else found.share_of_class_means(half_width_now)
+    found = _next_audit(arrays, campaign, predictions, question.target, measure)
+    narrower = 1.0 if isinstance(found, Refusal) else found.share_of_class_means(question.half_width)
     rows = []
     seed = (arrays.draw.seed, arrays.n_judgments)
     for strategy in strategies_for(has_whole_topics=False):
@@ -76,22 +76,27 @@ def store_forecasts(
         if isinstance(result, Refusal):
             row.refusal = result.reason
         else:
-            _fill(row, result.times(narrower), between, arrays.n_topics, seed)
+            _fill(row, result.times(narrower), question, arrays.n_topics, seed)
         rows.append(row)
     return AuditForecast.objects.bulk_create(rows)
 
 
 def _fill(
-    row: AuditForecast, found: Outlook, between: float | None, n_topics: int, seed: tuple[int, int]
+    row: AuditForecast, found: Outlook, question: "_Question", n_topics: int, seed: tuple[int, int]
 ) -> None:
-    """Fill in the forecast for these topics, and for topics like these where the spread between them is known."""
-    row.half_width_after, row.half_width_error = found.plays.median, found.standard_error
-    row.middle_low, row.middle_high = found.plays.middle
+    """Fill in the forecast for these topics, and for topics like these where the spread between them is known.
+
+    Widths are those of the reported interval, with the room for documents that could not be judged; no audit moves
+    that, and it is no part of the variance.
+    """
+    room, between = question.room, question.between
+    row.half_width_after, row.half_width_error = found.plays.median + room, found.standard_error
+    row.middle_low, row.middle_high = (end + room for end in found.plays.middle)
     row.drawing_share = min(1.0, found.plays.drawing_share)
     if between is None:
         return
     over = found.plays.over_topics(between, n_topics, np.random.default_rng(seed))
-    row.topics_half_width_after = over.median
+    row.topics_half_width_after = over.median + room
     whole = float(np.mean(over.variances))
     row.topics_share = between / whole if whole else 0.0
 
@@ -107,28 +112,45 @@ def asked_targets(draw: Draw, run_ids: list[str]) -> list[Target]:
     return list(combinations(runs, 2))
 
 
-def _target(
-    computation: Computation, arrays: CampaignArrays, measure: str
-) -> tuple[Target, float | None, float | None]:
-    """Return the pair or run asked about whose half-width is the median of all asked, this, and its topics' variance.
+@dataclass(frozen=True)
+class _Question:
+    """A run or a pair, half of its interval for what could be judged, and the spread between its topics.
 
-    The first of those asked where none has an interval; no variance where there is none for topics like these.
+    `room`: by how much documents that could not be judged make half of the reported interval wider.
+    """
+
+    target: Target
+    half_width: float | None = None
+    room: float = 0.0
+    between: float | None = None
+
+    @property
+    def reported_half_width(self) -> float | None:
+        return None if self.half_width is None else self.half_width + self.room
+
+
+def _question(computation: Computation, arrays: CampaignArrays, measure: str) -> _Question:
+    """Return the pair or run asked about whose reported half-width is the median of all asked.
+
+    The first of those asked where none has an interval; no spread where there is none for topics like these.
     """
     asked = asked_targets(arrays.draw, [run.run_id for run in arrays.runs])
     place = {run.pk: index for index, run in enumerate(arrays.runs)}
     rows = computation.estimates.filter(measure=measure, method=REPORTED.key, value__isnull=False)
-    known: dict[Target, tuple[float, float | None]] = {}
+    known: dict[Target, _Question] = {}
     values = topic_values(computation, measure)
-    columns = ("run_id", "run_b_id", before_cutting("low"), before_cutting("high"), "standard_error")
-    found: Iterable[tuple[Any, ...]] = rows.values_list(*columns)
-    for run, run_b, low, high, error in found:
+    ends = (before_cutting("low"), before_cutting("high"), "outside_low", "outside_high")
+    found: Iterable[tuple[Any, ...]] = rows.values_list("run_id", "run_b_id", "standard_error", *ends)
+    for run, run_b, error, low, high, below, above in found:
+        target = place[run], None if run_b is None else place[run_b]
+        room = ((below or 0.0) + (above or 0.0)) / 2
         between = spread_of_topics(values, run, run_b, error)
-        known[place[run], None if run_b is None else place[run_b]] = (high - low) / 2, between
-    ordered = sorted((known[target][0], target) for target in asked if known.get(target, (0.0,))[0])
-    if not ordered:
-        return asked[len(asked) // 2], None, None
-    width, target = ordered[(len(ordered) - 1) // 2]
-    return target, width, known[target][1]
+        known[target] = _Question(target, (high - low) / 2 - room, room, between)
+    ordered = sorted(
+        (known[target].reported_half_width or 0.0, target) for target in asked if target in known
+    )
+    ordered = [entry for entry in ordered if entry[0]]
+    return known[ordered[(len(ordered) - 1) // 2][1]] if ordered else _Question(asked[len(asked) // 2])
 
 
 @dataclass(frozen=True)

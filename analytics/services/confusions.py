@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-from scipy.stats import beta
+import scipy
 
 from analytics.estimation.comparison import holm
 from analytics.estimation.confusion import ConfusionEstimate as Confusion
@@ -244,7 +244,7 @@ def assumption(arrays: CampaignArrays, campaign: Campaign) -> dict[str, Any]:
 def store(computation: Computation, arrays: CampaignArrays, counts: ConfusionCounts) -> None:
     """Store the matrices of every assessor and group, and flag whom the manager should look at."""
     who, n = arrays.assessors, len(arrays.assessors)
-    people = _Group(Scope.ASSESSOR, [str(a.pk) for a in who], [str(a) for a in who], counts)
+    people = _Group(Scope.ASSESSOR, [str(a.pk) for a in who], [""] * n, counts)
     rows = _rows(computation, people) if n else []
     drift = drift_p_values(
         arrays.check_assessor, arrays.check_true, arrays.check_given, arrays.check_time, n, arrays.n_grades
@@ -311,7 +311,7 @@ def _wrong_flags(computation: Computation, rows: list[ConfusionEstimate]) -> Ite
     for row, p in zip(known, holm(_chances_of_half(known)), strict=True):
         if row.accuracy_high is not None and row.accuracy_high < FLAG_BELOW_CHANCE_OF:
             evidence = (
-                f"right in {row.accuracy:.0%} of {sum(map(sum, row.counts)):.0f} gold labels; at most "
+                f"right in {row.accuracy:.0%} of {row.n_labels:,} labels of documents with a gold grade; at most "
                 f"{row.accuracy_high:.0%} with 95 % confidence"
             )
             yield Flag(
@@ -350,7 +350,9 @@ def _chances_of_half(rows: list[ConfusionEstimate]) -> np.ndarray:
     """Return by row the chance, by Jeffreys' posterior, that the assessor is right at least half of the time."""
     total = np.array([sum(map(sum, row.counts)) for row in rows])
     right = np.array([sum(line[grade] for grade, line in enumerate(row.counts)) for row in rows])
-    return np.asarray(beta.sf(FLAG_BELOW_CHANCE_OF, right + 0.5, np.maximum(0.0, total - right) + 0.5))
+    return np.asarray(
+        scipy.stats.beta.sf(FLAG_BELOW_CHANCE_OF, right + 0.5, np.maximum(0.0, total - right) + 0.5)
+    )
 
 
 def _change_flags(computation: Computation, rows: list[ConfusionEstimate]) -> Iterator[Flag]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr, stdtr
+import scipy
 
 from analytics.estimation.estimate import FEWEST_POSITIVE, Estimates, Refusal, few_positive_warning
 from analytics.estimation.estimate import Estimate as Value
@@ -249,8 +249,8 @@ def _p_values(numbers: Mapping[str, Floats]) -> Floats:
     """Return the two-sided p. Where no error is left (all drawn, all audited) a difference is certain: 0, or 1."""
     value, error, df = numbers["value"], numbers["standard_error"], numbers["degrees_of_freedom"]
     size = -np.abs(np.divide(value, error, out=np.zeros(value.size), where=error > 0))
-    student = stdtr(np.where(np.isnan(df), 1.0, df), size)
-    p = 2 * np.where(np.isnan(df), ndtr(size), student)
+    student = scipy.special.stdtr(np.where(np.isnan(df), 1.0, df), size)
+    p = 2 * np.where(np.isnan(df), scipy.special.ndtr(size), student)
     return np.where(error > 0, p, np.where(value == 0, 1.0, 0.0))
 
 

@@ -35,7 +35,6 @@ from sampling.services.outlook import (
 )
 
 NOTHING_DRAWN = "No corrected number can be expected: no document is drawn"
-MOST_RUNS = 12  # of the question of the draw, that the played audit goes by
 Scope = ConfusionEstimate.Scope
 
 
@@ -50,19 +49,18 @@ def label_errors(
     """
     n_grades = len(campaign.scale.values())
     assumed = assumed_errors(n_grades, relevant_grade, rates)
-    here = _sum_of(_counts_here(campaign), n_grades)
-    if _says_enough(here, relevant_grade):
-        gold = round(float(here.sum()))
-        return LabelErrors(
-            _rows(here, assumed.matrix), f"measured in this campaign on {gold:,} gold labels", False
-        )
-    rows = _elsewhere(campaign)
-    there = _sum_of((row.counts for row in rows), n_grades)
-    if _says_enough(there, relevant_grade):
-        n_campaigns = len({row.computation_id for row in rows})
+    here = _rows_here(campaign)
+    counts = _sum_of(here, n_grades)
+    if _says_enough(counts, relevant_grade):
+        words = f"measured in this campaign on {_labels_known(here)}"
+        return LabelErrors(_rows(counts, assumed.matrix), words, False)
+    there = _elsewhere(campaign)
+    counts = _sum_of(there, n_grades)
+    if _says_enough(counts, relevant_grade):
+        n_campaigns = len({row.computation_id for row in there})
         where = "1 earlier campaign" if n_campaigns == 1 else f"{n_campaigns} earlier campaigns"
-        words = f"measured in {where} with the same assessors on {round(float(there.sum())):,} gold labels"
-        return LabelErrors(_rows(there, assumed.matrix), words, False)
+        words = f"measured in {where} with the same assessors on {_labels_known(there)}"
+        return LabelErrors(_rows(counts, assumed.matrix), words, False)
     return assumed
 
 
@@ -73,10 +71,9 @@ def errors_for(campaign: Campaign, design: Design, rates: tuple[float, float] = 
     )
 
 
-def _counts_here(campaign: Campaign) -> list[Any]:
+def _rows_here(campaign: Campaign) -> list[ConfusionEstimate]:
     newest = Computation.objects.filter(campaign=campaign).order_by("-id").values("pk")[:1]
-    found = ConfusionEstimate.objects.filter(computation__in=Subquery(newest), scope=Scope.POOLED)
-    return [row.counts for row in found]
+    return list(ConfusionEstimate.objects.filter(computation__in=Subquery(newest), scope=Scope.POOLED))
 
 
 def _elsewhere(campaign: Campaign) -> list[ConfusionEstimate]:
@@ -100,11 +97,17 @@ def _elsewhere(campaign: Campaign) -> list[ConfusionEstimate]:
     ]
 
 
-def _sum_of(tables: Iterable[Any], n_grades: int) -> FloatArray:
+def _sum_of(rows: Iterable[ConfusionEstimate], n_grades: int) -> FloatArray:
+    """Return the effective counts: an audited label counts by its chance of an audit."""
     total = np.zeros((n_grades, n_grades))
-    for table in tables:
-        total += np.asarray(table, dtype=np.float64)
+    for row in rows:
+        total += np.asarray(row.counts, dtype=np.float64)
     return total
+
+
+def _labels_known(rows: Iterable[ConfusionEstimate]) -> str:
+    """Return on how many labels the counts rest, in words: each is one assessor's of a document with a gold grade."""
+    return f"{sum(row.n_labels for row in rows):,} labels of documents with a gold grade"
 
 
 def _says_enough(counts: FloatArray, relevant: int) -> bool:
@@ -183,14 +186,14 @@ def reuse_outlook(
         return no_outlook(RATIO)
     measure = parse_linear(draw.parameters["measure"])
     own_relevant = measure.relevant_grade or campaign.scale.relevant_grade
-    ranks = _ranks(campaign, draw, frame, drawn)
+    pooled, asked_about = _ranks(campaign, draw, frame, drawn)
     expected = ExpectedDraw(
         frame["inclusion_probability"].to_numpy(),
-        _contrast(ranks, draw, drawn),
+        _contrast(asked_about, draw, drawn),
         frame["topic_id"].rank("dense").to_numpy().astype(np.int64) - 1,
         prior,
         frame["prior"].to_numpy(),
-        ranks,
+        pooled,
         draw.parameters["depth"],
         frame["score"].fill_null(float("nan")).to_numpy() if "score" in frame.columns else None,
         drawn,
@@ -208,16 +211,21 @@ def reuse_outlook(
     return corrected_outlook(campaign, expected, numbers, asked, label_errors(campaign, relevant))
 
 
-def _ranks(campaign: Campaign, draw: Draw, frame: pl.DataFrame, drawn: np.ndarray) -> SparseRuns:
-    """Return where at most twelve runs of the question of the draw rank the drawn documents, [run, frame]."""
+def _ranks(
+    campaign: Campaign, draw: Draw, frame: pl.DataFrame, drawn: np.ndarray
+) -> tuple[SparseRuns, SparseRuns]:
+    """Return where runs rank the drawn documents, [run, frame]: the pooled ones, which the reported estimator learns
+    from, and those of the question of the draw, which its audits go by."""
     runs = list(campaign.collection.runs.all())
+    names = draw.parameters.get("pooled") or list(draw.parameters["runs"])
+    pooled = [place for place, run in enumerate(runs) if run.run_id in names]
     asked = asked_runs(draw, [run.run_id for run in runs])
-    if len(asked) > MOST_RUNS:
-        asked = [asked[place] for place in np.linspace(0, len(asked) - 1, MOST_RUNS).astype(int)]
+    read = sorted({*pooled, *asked})
     pairs = frame.filter(pl.Series(drawn)).select(ITEM_COLUMNS)
-    ranks = returned_in_frame(pairs, [runs[place] for place in asked], draw.parameters["depth"])
+    ranks = returned_in_frame(pairs, [runs[place] for place in read], draw.parameters["depth"])
     place = np.flatnonzero(drawn).astype(ranks.item.dtype)
-    return SparseRuns(ranks.n_runs, frame.height, ranks.run, place[ranks.item], ranks.value)
+    table = SparseRuns(ranks.n_runs, frame.height, ranks.run, place[ranks.item], ranks.value)
+    return table.rows(np.searchsorted(read, pooled)), table.rows(np.searchsorted(read, asked))
 
 
 def _contrast(ranks: SparseRuns, draw: Draw, drawn: np.ndarray) -> FloatArray:

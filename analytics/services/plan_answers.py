@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from analytics.estimation.estimate import Refusal
+from analytics.estimation.wording import LEVEL
 from analytics.planning.exact_gold import ExactGold, digits
 from analytics.planning.purchases import Purchase
 from analytics.services.planning import Plan
@@ -19,6 +20,7 @@ def plan_json(found: Plan) -> dict[str, Any]:
         "run": terms.run,
         "against": terms.against or None,
         "claim": terms.claim.key,
+        "family": terms.family.name if terms.family else None,
         "cost_per_judgment": terms.cost_judgment,
         "cost_per_gold": terms.cost_gold,
         "power": terms.power,
@@ -26,8 +28,13 @@ def plan_json(found: Plan) -> dict[str, Any]:
     }
     if state is None:
         return asked
+    tested = found.tested
     return {
         **asked,
+        "n_family": tested.n if tested else None,
+        "p": tested.p if tested else None,
+        "p_adjusted": tested.p_adjusted if tested else None,
+        "level": tested.level if tested else LEVEL,
         "difference": terms.difference,
         "half_width_now": state.half_width,
         "half_width_of_topics": state.half_width_of_topics,
@@ -48,6 +55,7 @@ def plan_json(found: Plan) -> dict[str, Any]:
             }
             for one in found.papers
         ],
+        "papers_refusal": found.papers_refusal or None,
         "curve": [dict(zip(("money", *LINES), row, strict=True)) for row in found.curve],
     }
 
@@ -69,6 +77,7 @@ def _exact_json(exact: ExactGold | None, sentence: str) -> dict[str, Any] | None
         "comes_first": exact.comes_first,
         "is_exact": exact.is_exact,
         "count": len(exact.documents),
+        "awaited": exact.awaited,
         "cost": exact.cost,
         "n_weighed": exact.n_weighed,
         "half_width_these": exact.half_width_these,
@@ -86,6 +95,8 @@ def plan_lines(found: Plan) -> Iterator[str]:
         yield f"No plan yet: {found.refusal}."
         return
     yield f"Half-width now: ± {digits(state.half_width)}"
+    if found.tested:
+        yield found.tested.sentence
     if state.has_topics:
         yield f"Of the choice of topics alone: ± {digits(state.half_width_of_topics)}"
     if found.exact and found.exact.comes_first:

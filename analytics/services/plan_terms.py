@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from analytics.estimation.claims import CLAIMS, LIKE_THESE, Claim, claim_of
-from analytics.services.families import default_claim
+from analytics.estimation.claims import CLAIMS, LIKE_THESE, Claim, Family, claim_of
+from analytics.services.families import asked_family, default_claim
 from analytics.services.recomputation import measures_of
 from judging.models import Campaign
 from judging.refusal import Refused
@@ -24,13 +24,16 @@ class TermsRefused(Refused):
     title = "This plan cannot be made"
 
     def __init__(self, field: str, reason: str) -> None:
-        super().__init__(f"{field}: {reason}")
+        super().__init__(reason if reason.startswith(field) else f"{field}: {reason}")
         self.field, self.reason = field, reason
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What is to be known, and what it may cost. `difference` is the smallest that matters; None: none is named."""
+    """What is to be known, and what it may cost. `difference` is the smallest that matters; None: none is named.
+
+    `family` is that among whose comparisons the p of a pair is adjusted; None: of a single comparison.
+    """
 
     measure: str
     run: str
@@ -41,6 +44,7 @@ class Terms:
     power: float = USUAL_POWER
     money: float | None = None
     claim: Claim = LIKE_THESE
+    family: Family | None = None
 
     @property
     def subject(self) -> str:
@@ -55,6 +59,7 @@ def terms_of(
     run: str = "",
     against: str = "",
     claim: str = "",
+    family: str = "",
     cost_judgment: float | None = None,
     cost_gold: float | None = None,
     difference: float | None = None,
@@ -84,6 +89,7 @@ def terms_of(
     if claim and claim not in {one.key for one in CLAIMS}:
         raise TermsRefused("claim", f"it must be {' or '.join(one.key for one in CLAIMS)}, got {claim!r}")
     pair = _known_pair(campaign, run, against)
+    among = _known_family(campaign, family)
     usual = costs_of(campaign)
     return Terms(
         measure=asked or known[0],
@@ -95,7 +101,15 @@ def terms_of(
         power=power,
         money=money,
         claim=claim_of(claim) if claim else default_claim(campaign),
+        family=among if pair[1] else None,
     )
+
+
+def _known_family(campaign: Campaign, name: str) -> Family:
+    try:
+        return asked_family(campaign, name)
+    except ValueError as fault:
+        raise TermsRefused("family", str(fault)) from fault
 
 
 def _known_pair(campaign: Campaign, run: str, against: str) -> tuple[str, str]:

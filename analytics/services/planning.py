@@ -9,6 +9,7 @@ import numpy as np
 from analytics.estimation.claims import LIKE_THESE
 from analytics.estimation.estimate import Z95, Floats, Refusal, quantiles95
 from analytics.estimation.topics import between_topics
+from analytics.estimation.wording import LEVEL
 from analytics.methods import REPORTED
 from analytics.models import Computation, ConfusionEstimate, Estimate
 from analytics.papers.calibration import informativeness
@@ -17,15 +18,17 @@ from analytics.planning.planner import bronze_worth, error_for_power, topics_for
 from analytics.planning.purchases import Purchase, next_purchase
 from analytics.services.claim_intervals import OLDER
 from analytics.services.papers_plan import PapersPlan, papers_plans
+from analytics.services.plan_family import FamilyTest, family_test
 from analytics.services.plan_terms import Terms
 from analytics.services.recomputation import latest_computation
 from judging.models import Campaign
 from sampling.frames import newest_draw
 from sampling.measures.families import grade_gains
 from sampling.measures.registry import parse_linear
-from sampling.models import Draw
+from sampling.models import AuditTier, Draw
 from sampling.selections import NOT_BY_DOCUMENT
 from sampling.services.census_documents import census_documents
+from sampling.strategies import CENSUS
 
 POINTS = 25  # of a curve
 NOT_FOR_SALE = 1e12  # a price that no money pays
@@ -103,6 +106,7 @@ class Plan:
     refusal: str = ""
     computation: Computation | None = None
     estimate: Estimate | None = None
+    tested: FamilyTest | None = None  # of a pair: where it stands in its family
     state: State | None = None
     wanted: float | None = None  # half-width
     needed: Purchase | Refusal | None = None
@@ -132,10 +136,12 @@ def plan(*, campaign: Campaign, terms: Terms) -> Plan:
     draw = newest_draw(campaign)
     if computation is None or found is None or draw is None:
         return Plan(terms, "there are no numbers for this question yet: a plan needs the newest numbers")
+    tested = family_test(computation, found, terms)
     topics = _topic_differences(computation, found, terms) if terms.claim is LIKE_THESE else None
     refusal = _refusal(computation, found, draw) or (topics.reason if isinstance(topics, Refusal) else "")
+    refusal = refusal or (tested.refusal if tested else "")
     if refusal or isinstance(topics, Refusal):
-        return Plan(terms, refusal, computation, found)
+        return Plan(terms, refusal, computation, found, tested)
     parts = found.components
     state = State(
         drawing=parts["drawing"],
@@ -150,10 +156,10 @@ def plan(*, campaign: Campaign, terms: Terms) -> Plan:
         state = replace(state, between=between, degrees_of_freedom=topics.size - 1)
     if state.half_width == 0:
         reason = "nothing is left to buy: every document it depends on is judged and audited"
-        return Plan(terms, reason, computation, found)
+        return Plan(terms, reason, computation, found, tested)
     k = _explained_share(campaign, computation, terms.measure)
     bronze = "" if k is None else bronze_words(k, terms.cost_judgment, terms.cost_gold)
-    known = Plan(terms, "", computation, found, state, informativeness=k, bronze=bronze)
+    known = Plan(terms, "", computation, found, tested, state, informativeness=k, bronze=bronze)
     planned = _plan_of(known, state, topics)
     planned = replace(planned, exact=_exact_gold(campaign, draw, planned, state))
     planned = replace(planned, curve=_curve(state, planned, most=_most_money(state, planned)))
@@ -216,15 +222,19 @@ def _plan_of(known: Plan, state: State, topics: Floats | None) -> Plan:
     spent = state.buy(*prices, budget=terms.money) if terms.money else None
     if terms.difference is None:
         return replace(known, spent=spent)
-    freedom = state.degrees_of_freedom
-    wanted = state.quantile * error_for_power(terms.difference, power=terms.power, degrees_of_freedom=freedom)
+    freedom, level = state.degrees_of_freedom, known.tested.level if known.tested else LEVEL
+    wanted = state.quantile * error_for_power(
+        terms.difference, power=terms.power, level=level, degrees_of_freedom=freedom
+    )
     variance = 0.0 if topics is None else float(topics.var(ddof=1))
     return replace(
         known,
         wanted=wanted,
         needed=state.buy(*prices, half_width=wanted),
         spent=spent,
-        topics_needed=_more_topics(topics, topics_for_power(terms.difference, variance, power=terms.power))
+        topics_needed=_more_topics(
+            topics, topics_for_power(terms.difference, variance, power=terms.power, level=level)
+        )
         if topics is not None and variance > 0
         else None,
     )
@@ -261,6 +271,19 @@ def _exact_gold(campaign: Campaign, draw: Draw, planned: Plan, state: State) -> 
         half_width=after.half_width,
         at_random=other if isinstance(other, Purchase) else None,
         wanted=planned.wanted,
+        awaited=counted.n_awaited,
+        is_requested=_has_census(campaign, terms),
+    )
+
+
+def _has_census(campaign: Campaign, terms: Terms) -> bool:
+    """Return whether a census of this question was made, whichever of its runs was named first."""
+    made = campaign.audits.filter(strategy=CENSUS, tier=AuditTier.GOLD)
+    asked = sorted((terms.run, terms.against))
+    return any(
+        sorted((audit.run, audit.against)) == asked
+        and parse_linear(audit.measure).name == parse_linear(terms.measure).name
+        for audit in made
     )
 
 

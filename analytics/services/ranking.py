@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
+import scipy
 
 from analytics.estimation.claims import LIKE_THESE, THESE, Claim
 from analytics.estimation.comparison import holm
@@ -257,7 +257,7 @@ def _half_like(estimate: Estimate) -> float | None:
 
 def _normal_p(value: Floats, error: Floats) -> Floats:
     size = np.divide(np.abs(value), error, out=np.zeros(value.size), where=error > 0)
-    return np.asarray(np.where(error > 0, 2 * ndtr(-size), np.where(value == 0, 1.0, 0.0)))
+    return np.asarray(np.where(error > 0, 2 * scipy.special.ndtr(-size), np.where(value == 0, 1.0, 0.0)))
 
 
 def _too_few(n: int, left_out: tuple[tuple[str, str], ...]) -> str:

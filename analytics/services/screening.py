@@ -161,10 +161,9 @@ def _pause_flagged(campaign: Campaign) -> None:
     against = current_flags(campaign).filter(
         p_adjusted__lt=campaign.pause_below, assessor__status=Assessor.Status.ACTIVE
     )
-    for flag in against.select_related("assessor__user", "assessor__campaign"):
-        username = flag.assessor.user.get_username()
-        if username not in before:
-            before.add(username)
+    for flag in against.select_related("assessor__campaign"):
+        if flag.assessor.user_id not in before:
+            before.add(flag.assessor.user_id)
             set_status(
                 assessor=flag.assessor,
                 status=Assessor.Status.SUSPENDED,

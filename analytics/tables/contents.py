@@ -1,14 +1,14 @@
 """What the three tables hold: runs, pairs of runs, the ranking."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from analytics.charts.theme import Notes
 from analytics.tables.marks import NO_MARKS, Marks, Wins, letters_of
 from analytics.tables.table import Cell, Chance, Column, Figure, Interval, Missing, Span, Table
 
-INTERVAL = Column("95 % confidence interval", ("low", "high"))
+INTERVAL = Column("95 % CI", ("low", "high"))  # the caption has the words
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,8 @@ def runs_table(
     rows = [(*marked.names(one.run), *marked.numbers(one)) for one in runs]
     columns = (*marked.columns, Column(terms.measure, ("value", "marks")), INTERVAL)
     said = (f"{terms.measure} of every run, {terms.estimate}, with 95 % confidence intervals {terms.claim}",)
-    return Table(_key("runs", terms), marked.caption(said, terms), columns, tuple(rows), marked.reasons)
+    caption = marked.caption(said, terms, runs)
+    return Table(_key("runs", terms), caption, columns, tuple(rows), marked.reasons)
 
 
 def ranking_table(
@@ -117,7 +118,8 @@ def ranking_table(
         f"Ranking of the runs by {terms.measure}, {terms.estimate}, with 95 % confidence intervals {terms.claim}",
         "With 95 % confidence the true ranks of all runs lie within those given, all at once",
     )
-    return Table(_key("ranking", terms), marked.caption(said, terms), columns, tuple(rows), marked.reasons)
+    caption = marked.caption(said, terms, [one.number for one in ranks])
+    return Table(_key("ranking", terms), caption, columns, tuple(rows), marked.reasons)
 
 
 def pairs_table(differences: Sequence[Difference], terms: Terms) -> Table:
@@ -143,7 +145,9 @@ def pairs_table(differences: Sequence[Difference], terms: Terms) -> Table:
     )
     said = [
         f"Differences in {terms.measure}, {terms.estimate}, with 95 % confidence intervals {terms.claim}",
-        *_outside_words(terms),
+        *_outside_words(
+            terms, {run for one in differences if one.low is not None for run in (one.run, one.against)}
+        ),
         *_test_words(terms),
     ]
     return Table(_key("pairs", terms), _sentences(said), columns, tuple(rows), tuple(notes.texts))
@@ -180,9 +184,10 @@ class _MarkedRuns:
         marks = self.marks.of(one.run, self.wins, self.letters, self.baseline)
         return Figure(one.value, marks), _interval(one.low, one.high)
 
-    def caption(self, said: Sequence[str], terms: Terms) -> str:
+    def caption(self, said: Sequence[str], terms: Terms, numbers: Iterable[RunNumber]) -> str:
         words = self.marks.words(self.baseline)
-        return _sentences([*said, *_outside_words(terms), *([words, *_test_words(terms)] if words else [])])
+        outside = _outside_words(terms, {one.run for one in numbers if one.low is not None})
+        return _sentences([*said, *outside, *([words, *_test_words(terms)] if words else [])])
 
 
 def _wins(differences: Iterable[Difference]) -> Wins:
@@ -200,10 +205,10 @@ def _test_words(terms: Terms) -> list[str]:
     return [f"Significant: {terms.test}, {terms.adjustment}, below {terms.level:g}"]
 
 
-def _outside_words(terms: Terms) -> list[str]:
-    if not terms.runs_outside:
-        return []
-    return [f"Intervals of {', '.join(terms.runs_outside)} cover documents that could not be judged"]
+def _outside_words(terms: Terms, runs: Collection[str]) -> list[str]:
+    """Return of which runs that have an interval in the table it covers documents that could not be judged."""
+    shown = [run for run in terms.runs_outside if run in runs]
+    return [f"Intervals of {', '.join(shown)} cover documents that could not be judged"] if shown else []
 
 
 def _interval(low: float | None, high: float | None) -> Interval | None:

@@ -1,6 +1,5 @@
 """The formats of tables: LaTeX (booktabs), Markdown, CSV. Each escapes names by its own rules."""
 
-import csv
 import io
 import re
 from collections.abc import Callable
@@ -10,9 +9,10 @@ from analytics.charts.theme import printable
 from analytics.latex import latex_text
 from analytics.tables.marks import HIGHER, LOWER
 from analytics.tables.table import Cell, Chance, Figure, Interval, Missing, Span, Table, number_words, p_words
-from judging.spreadsheets import spreadsheet_text
+from judging.spreadsheets import SheetWriter
 
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~$&!^@:\"])")
+MOST_IN_A_COLUMN = 5  # columns that fit into 84 mm; more go across the page
 LATEX_MARKS = {HIGHER: r"\dagger", LOWER: r"\ddagger"}
 
 
@@ -39,12 +39,13 @@ def markdown_text(text: str) -> str:
 def _latex(table: Table) -> str:
     places = "".join("r" if column.is_number else "l" for column in table.columns)
     titles = " & ".join(latex_text(printable(column.title)) for column in table.columns)
+    name = "table" if len(table.columns) <= MOST_IN_A_COLUMN else "table*"
     lines = [
         r"% Needs \usepackage{booktabs}. Names in other scripts than Latin need XeLaTeX or LuaLaTeX.",
-        r"\begin{table}",
-        r"\centering",
+        rf"\begin{{{name}}}",
+        r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
         rf"\caption{{{_latex_daggers(table.caption)}}}",
-        rf"\label{{tab:{table.key}}}",
+        rf"\label{{tab:{table.key}}}\par\smallskip",
         rf"\begin{{tabular}}{{{places}}}",
         r"\toprule",
         rf"{titles} \\",
@@ -54,11 +55,11 @@ def _latex(table: Table) -> str:
         r"\end{tabular}",
     ]
     if table.notes:
-        lines.append(r"\par\smallskip\raggedright\footnotesize")
+        lines.append(r"\par\smallskip\raggedright")
         lines += [
             rf"[{place}] {latex_text(printable(note))}\par" for place, note in enumerate(table.notes, start=1)
         ]
-    return "\n".join([*lines, r"\end{table}", ""])
+    return "\n".join([*lines, rf"\end{{{name}}}", ""])
 
 
 def _latex_daggers(text: str) -> str:
@@ -125,7 +126,7 @@ def _markdown_cell(cell: Cell) -> str:
 def _csv(table: Table) -> str:
     """Return the numbers unrounded, the reason of each that there is not, and the caption in every row."""
     target = io.StringIO()
-    writer = csv.writer(target, lineterminator="\n")
+    writer = SheetWriter(target)
     writer.writerow([*(name for column in table.columns for name in column.names), "refusal", "caption"])
     for row in table.rows:
         cells: list[str | int | float] = []
@@ -133,8 +134,7 @@ def _csv(table: Table) -> str:
             found = _csv_cells(cell)
             cells += [*found, *([""] * len(column.names))][: len(column.names)]
         reason = next((cell.reason for cell in row if isinstance(cell, Missing)), "")
-        shown = [*cells, reason, table.caption]
-        writer.writerow([spreadsheet_text(cell) if isinstance(cell, str) else cell for cell in shown])
+        writer.writerow([*cells, reason, table.caption])
     return target.getvalue()
 
 

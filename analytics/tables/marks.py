@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 HIGHER, LOWER = "†", "‡"
-Wins = Mapping[str, frozenset[str]]  # of each run the runs than which it is significantly higher
+Wins = Mapping[str, frozenset[str]]  # of each run the runs that are significantly lower
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ LETTERS = Marks(
     "Letters",
     "The letters of the runs that a run beats significantly",
     _letters_beaten,
-    lambda baseline: "A letter above a value names a run than which it is significantly higher",
+    lambda baseline: "A letter above a value names a run that is significantly lower",
     has_letters=True,
 )
 MARKS = (NO_MARKS, DAGGERS, LETTERS)

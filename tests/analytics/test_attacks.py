@@ -7,6 +7,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection, transaction
+from quick_flush import unguarded
 from small_campaign import give, judge_all, make_assessor, make_campaign, slots
 
 from analytics.frames import campaign_arrays, current_arrays, forget, kept
@@ -108,7 +109,8 @@ def test_a_backup_restored_under_a_living_worker_is_noticed(campaign):
     for slot in mine[20:30]:
         give(ann, slot, 0)
     assert current_arrays(campaign).label_grade.size == 30
-    with connection.cursor() as cursor:  # what a restore does
+    guarded = ["judging_slot", "judging_judgment"]
+    with unguarded(guarded), connection.cursor() as cursor:  # what a restore does
         cursor.execute("SET session_replication_role = replica")
         cursor.execute(
             "UPDATE judging_slot SET state = 'open', assessor_id = NULL, token = NULL, leased_at = NULL, "
@@ -132,7 +134,8 @@ def test_a_gold_answer_off_the_scale_for_a_decoy_stops_nothing(campaign):
     Slot.objects.create(
         item=decoy, purpose="check", number=3, campaign=campaign, topic=decoy.topic, position=1
     )
-    GoldAnswer.objects.filter(topic=decoy.topic, document=decoy.document).delete()
+    with unguarded(["judging_goldanswer"]):
+        GoldAnswer.objects.filter(topic=decoy.topic, document=decoy.document).delete()
     assert recompute(campaign=campaign, measures=["P@10"]).n_gold_checks == 0
     GoldAnswer.objects.create(topic=decoy.topic, document=decoy.document, grade=7, source="another scale")
     assert recompute(campaign=campaign, measures=["P@10"]).n_gold_checks == 0

@@ -21,6 +21,7 @@ from judging.services.errors import NotFound
 from judging.services.judgment_files import import_judgments
 from judging.trec import JudgmentRecord, read_crowd_labels, read_qrels_jg
 from sampling.models import DrawEntry
+from touchstone.event_details import details_with_names
 from touchstone.models import Event, User
 
 pytestmark = pytest.mark.django_db
@@ -169,4 +170,5 @@ def test_what_is_exported_comes_back_the_same():
 
 def _names(campaign):
     event = Event.objects.get(verb="imported judgments", subject=f"campaign:{campaign.pk}")
-    return {name: username for username, name in event.detail["assessors"].items()}
+    [detail] = details_with_names([event])
+    return {name: username for username, name in detail["assessors"].items()}

@@ -36,6 +36,7 @@ from judging.services.leases import requeue
 from sampling.questions import Design
 from sampling.services.auditing import audit
 from sampling.services.drawing import draw
+from touchstone import watermark as watermarks
 
 SECONDS = 20.0  # for a thread to get to its point
 
@@ -215,7 +216,7 @@ def test_what_is_kept_and_completed_is_what_reading_everything_gives(tmp_path, s
 
 @pytest.mark.django_db(transaction=True)
 def test_a_watermark_of_the_highest_id_alone_misses_who_commits_late(tmp_path, monkeypatch):
-    monkeypatch.setattr(log, "writers", frozenset)
+    monkeypatch.setattr(watermarks, "writers", lambda table: frozenset())
     assert any("label_grade" in run(tmp_path / str(seed), seed, 40)[0] for seed in range(2))
 
 
@@ -275,7 +276,9 @@ def test_no_more_than_a_few_campaigns_are_kept(monkeypatch):
     def reading(n):
         draw = type("Draw", (), {"batch": 1})
         facts = type("Facts", (), {"draw": draw})
-        return kept.Reading(facts, (1,), None, type("Log", (), {"id": np.zeros(n)}), log.Watermark(), 0.0)
+        return kept.Reading(
+            facts, (1,), None, type("Log", (), {"id": np.zeros(n)}), watermarks.Watermark(), 0.0
+        )
 
     campaigns = [type("Campaign", (), {"pk": number}) for number in range(6)]
     for campaign in campaigns:
@@ -327,23 +330,23 @@ def test_of_revised_judgments_the_highest_sequence_counts_whatever_their_ids():
 
 def test_the_watermark_rises_to_the_newest_mark_whose_writers_have_all_ended():
     ten, twenty, thirty = (
-        log.Mark(10, frozenset()), log.Mark(20, frozenset({"a"})), log.Mark(30, frozenset({"a", "b"}))
-    )  # fmt: skip
-    start = log.Watermark().advance(ten)
-    assert start == log.Watermark(10)
+        watermarks.Mark(number, frozenset(writers)) for number, writers in ((10, ""), (20, "a"), (30, "ab"))
+    )
+    start = watermarks.Watermark().advance(ten)
+    assert start == watermarks.Watermark(10)
     waiting = start.advance(twenty).advance(thirty)
-    assert waiting == log.Watermark(10, (twenty, thirty))
-    assert waiting.advance(log.Mark(40, frozenset({"a"}))).last_id == 10
-    assert waiting.advance(log.Mark(40, frozenset({"b"}))).last_id == 20
-    assert waiting.advance(log.Mark(40, frozenset({"c"}))).last_id == 30
-    assert waiting.advance(log.Mark(40, frozenset())) == log.Watermark(40)
+    assert waiting == watermarks.Watermark(10, (twenty, thirty))
+    assert waiting.advance(watermarks.Mark(40, frozenset({"a"}))).last_id == 10
+    assert waiting.advance(watermarks.Mark(40, frozenset({"b"}))).last_id == 20
+    assert waiting.advance(watermarks.Mark(40, frozenset({"c"}))).last_id == 30
+    assert waiting.advance(watermarks.Mark(40, frozenset())) == watermarks.Watermark(40)
 
 
 def test_forgetting_marks_never_raises_the_watermark():
-    watermark = log.Watermark()
+    watermark = watermarks.Watermark()
     for number in range(1, 200):
-        watermark = watermark.advance(log.Mark(number, frozenset({"a"})))
+        watermark = watermark.advance(watermarks.Mark(number, frozenset({"a"})))
     assert watermark.last_id == 0
-    assert len(watermark.marks) == log.MOST_MARKS
-    assert watermark.advance(log.Mark(600, frozenset({"a"}))).last_id == 0
-    assert watermark.advance(log.Mark(600, frozenset({"b"}))).last_id == 199
+    assert len(watermark.marks) == watermarks.MOST_MARKS
+    assert watermark.advance(watermarks.Mark(600, frozenset({"a"}))).last_id == 0
+    assert watermark.advance(watermarks.Mark(600, frozenset({"b"}))).last_id == 199

@@ -11,6 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from quick_flush import unguarded
 from small_campaign import give, judge_all, lease, make_assessor, make_campaign, slots
 
 from analytics.models import Flag
@@ -298,8 +299,9 @@ def test_the_file_of_events_has_all_of_them_and_runs_no_formula(alice, campaign)
 
 def test_the_queue_shows_the_document_safely_with_all_grades_and_why(alice, judged):
     item = slots(judged, number=1)[0].item
-    Document.objects.filter(pk=item.document_id).update(title=HOSTILE, text=HOSTILE)
-    Topic.objects.filter(pk=item.topic_id).update(narrative=HOSTILE)
+    with unguarded(["judging_document", "judging_topic"]):
+        Document.objects.filter(pk=item.document_id).update(title=HOSTILE, text=HOSTILE)
+        Topic.objects.filter(pk=item.topic_id).update(narrative=HOSTILE)
     text = page(alice, "console:adjudication", judged.pk)
     assert HOSTILE not in text
     assert "Your grade goes into the qrels, and nowhere else." in text

@@ -9,11 +9,12 @@ from io import StringIO
 
 import numpy as np
 import pytest
+from audit_plans import audited_campaign
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 from scipy import stats
-from small_campaign import judge_all, judge_audit, make_assessor, make_campaign, returned
+from small_campaign import judge_audit, returned
 
 import sampling.tasks  # noqa: F401 (registers the jobs)
 from analytics.estimation.claims import LIKE_THESE, THESE
@@ -25,7 +26,6 @@ from analytics.services.planning import State, plan
 from analytics.services.recomputation import recompute
 from judging.models import Assessor
 from sampling.models import Audit, AuditEntry
-from sampling.services.auditing import audit
 from touchstone import jobs
 from touchstone.authentication import make_token
 from touchstone.models import Job, User
@@ -139,17 +139,6 @@ def plain_static_files(settings):
     settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": name}}
 
 
-def audited_campaign(folder, **given):
-    made = make_campaign(folder, **given)
-    people = [make_assessor(made, f"bronze{n}") for n in range(2)]
-    judge_all(made, people, lambda slot, place: (int(slot.item.document.doc_id[-2:]) * 7 + place) % 4)
-    gold = make_assessor(made, "gold", "gold")
-    audit(campaign=made, items_each_time=18, items_in_total=18, strategy="simple", seed=5)
-    judge_audit(made, gold)
-    recompute(campaign=made)
-    return made
-
-
 @pytest.fixture
 def whole(tmp_path, db):
     """The whole pool is judged, and audited in part."""
@@ -245,7 +234,7 @@ def test_a_manager_requests_the_census_in_a_click_and_the_pair_is_then_exact(who
     gold = Assessor.objects.select_related("campaign__scale").get(campaign=whole, tier="gold")
     n_new = made.n_selected - whole.audits.get(sequence=1).n_selected
     assert whole.slots.filter(purpose="audit", state="open").count() == n_new == n_lacking
-    judge_audit(whole, gold)
+    while_awaited(whole, gold, n_lacking)
     recompute(campaign=whole)
     row = whole.computations.latest("id").estimates.get(
         measure="DCG@10", method="corrected", run__run_id="run0", run_b__run_id="run1"
@@ -257,6 +246,35 @@ def test_a_manager_requests_the_census_in_a_click_and_the_pair_is_then_exact(who
     assert like.exact is None
     assert like.state.half_width_of_topics > 0
     assert like.state.half_width == pytest.approx(like.state.half_width_of_topics)
+
+
+def while_awaited(whole, gold, n_lacking):
+    """While its gold is awaited a census cannot be asked for again, nor once it is there and the numbers are not."""
+    asked = terms_of(whole, claim="these-topics", **ASKED)
+    found = plan(campaign=whole, terms=asked)
+    assert (len(found.exact.documents), found.exact.awaited) == (n_lacking, n_lacking)
+    text = page_of(whole, role="manager", claim="these-topics")
+    assert "Gold on all of them is requested and awaited." in text
+    assert "audits/census/" not in text
+    assert "A manager can request it" not in page_of(whole, claim="these-topics")
+    judge_audit(whole, gold)
+    turned = ASKED | {"run": "run1", "against": "run0", "claim": "these-topics"}
+    for given in (ASKED | {"claim": "these-topics"}, turned):
+        text = page_of(whole, role="manager", **given)
+        assert "The census was made; the next numbers have it." in text
+        assert "audits/census/" not in text
+    other = page_of(whole, role="manager", against="run2", claim="these-topics")
+    assert "audits/census/" in other
+    assert "is requested and awaited" not in other
+
+
+def test_a_census_of_which_a_part_is_awaited_can_be_asked_for():
+    some = gold_plan(awaited=80)
+    assert some.is_open
+    assert some.sentence("value", of_topics=False).endswith(" Gold on 80 of them is requested and awaited.")
+    assert not gold_plan(awaited=81).is_open
+    assert gold_plan(documents=()).is_open
+    assert not gold_plan(documents=(), is_requested=True).is_open
 
 
 def test_where_the_draw_leaves_an_error_it_is_not_called_exact(tmp_path):
@@ -288,6 +306,13 @@ def test_page_api_and_command_have_the_same_numbers(whole):
     call_command("plan", str(whole.pk), *words, stdout=table)
     assert exact["sentence"] in table.getvalue()
     assert exact["sentence"] in page_of(whole, **asked)
+    without = {name: value for name, value in asked.items() if name != "difference"}
+    for given in (asked, without):
+        found = client.get(f"/api/v1/campaigns/{whole.pk}/planner", given).json()
+        why = plan(campaign=whole, terms=terms_of(whole, **given)).papers_refusal
+        assert found["papers_refusal"] == (why or None)
+        assert bool(found["papers"]) == (not why)
+    assert found["papers_refusal"] == "enter the difference that matters"
     for wrong, reason in (
         (["--measure", "nDCG@10"], "measure: a plan is made for"),
         (["--run", "x"], "no run 'x'"),

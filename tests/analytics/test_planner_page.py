@@ -94,28 +94,35 @@ def test_the_parts_of_the_variance_are_said_in_words():
     [
         ((0.1, 0.3), (0.0, 0.4), "It contains 0"),
         ((0.1, 0.3), (0.05, 0.35), "you may stop here and report the difference"),
-        ((-0.1, 0.3), (-0.2, 0.4), "Confidence sequence, valid at every look"),
+        ((-0.1, 0.3), (-0.2, 0.4), "Confidence sequence for these topics, valid at every look"),
     ],
 )
 def test_the_interval_for_watching_says_what_to_make_of_it(once, always, words):
     row = Estimate(
         value=0.2, low=once[0], high=once[1], always_low=always[0], always_high=always[1], run_b_id=1
     )
-    said = always_words(row, Computation(), is_open=True)
+    said = always_words(row, Computation(), is_open=True, significant=True)
     assert words in said
     assert f"{always[0]:+.3f} to {always[1]:+.3f}" in said
-    assert always_words(row, Computation(), is_open=False) == ""
+    assert always_words(row, Computation(), is_open=False, significant=True) == ""
     assert ("Continue judging" in said) == (words == "It contains 0")
+    not_significant = always_words(row, Computation(), is_open=True, significant=False)
+    assert "report the difference" not in not_significant
+    assert ("the difference is not significant by the claim" in not_significant) == ("report" in said)
 
 
 @pytest.mark.parametrize("is_open", [True, False])
 def test_a_declared_look_says_which_it_is_also_when_judging_is_over(is_open):
     row = Estimate(value=0.2, low=0.1, high=0.3, always_low=0.05, always_high=0.35, run_b_id=1)
-    said = always_words(row, Computation(look=2, n_looks=5), is_open=is_open)
-    assert said.startswith("Declared look 2 of 5, interval valid at all declared looks together: +0.050 to")
+    said = always_words(row, Computation(look=2, n_looks=5), is_open=is_open, significant=True)
+    assert said.startswith(
+        "Declared look 2 of 5, interval for these topics valid at all declared looks together: +0.050 to"
+    )
     assert "every look" not in said
     row.always_low = -0.05
-    assert always_words(row, Computation(look=2, n_looks=5), is_open=is_open).endswith("at this look.")
+    assert always_words(row, Computation(look=2, n_looks=5), is_open=is_open, significant=True).endswith(
+        "at this look."
+    )
 
 
 # -- the page -----------------------------------------------------------------------------------------------
@@ -311,7 +318,7 @@ def test_the_api_says_the_same(judged):
     said = client.get(f"/api/v1/campaigns/{judged.pk}/planner", asked).json()
     assert said["refusal"] is None
     # 1.959964 + 0.841621 standard errors find it with a power of 80 %
-    assert said["half_width_wanted"] == pytest.approx(Z * 0.05 / (1.959964 + 0.841621), rel=1e-5)
+    assert said["half_width_wanted"] == pytest.approx(Z * 0.05 / (2.393980 + 0.841621), rel=1e-5)  # of .05/3
     assert said["needed"]["half_width"] <= said["half_width_wanted"]
     assert len(said["curve"]) == 25
     assert "NaN" not in json.dumps(said)

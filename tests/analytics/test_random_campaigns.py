@@ -14,6 +14,8 @@ from analytics.estimation import wording
 from analytics.estimation.claims import CLAIMS, LIKE_THESE, THESE
 from analytics.estimation.wording import sentence
 from analytics.models import Computation, Estimate
+from analytics.services import comparisons
+from analytics.services.claim_intervals import topic_values
 from analytics.services.comparisons import Comparisons
 from analytics.services.families import asked_family, declare_family
 from analytics.services.verdicts import reverse_difference
@@ -102,6 +104,9 @@ def told(campaign, computations):
 def test_nothing_is_called_higher_or_better_with_an_adjusted_p_of_the_level_or_more(campaign, monkeypatch):
     rng, runs = np.random.default_rng(31), list(campaign.collection.runs.order_by("run_id"))
     computations = [random_computation(rng, campaign, runs) for _ in range(CAMPAIGNS)]
+    # No values of topics are stored here: that is read once, and not again for each of 4,000 choices.
+    assert [topic_values(made, measure) for made in computations[:3] for measure in MEASURES] == [{}] * 6
+    monkeypatch.setattr(comparisons, "topic_values", lambda *_: {})
     n, n_higher, n_outside = 0, 0, 0
     for pair, p in told(campaign, computations):
         text = sentence(pair)

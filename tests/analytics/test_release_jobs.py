@@ -33,7 +33,7 @@ ELSEWHERE = [
 
 @pytest.fixture
 def no_redis(monkeypatch):
-    monkeypatch.setattr(jobs, "poke", lambda job_id: True)
+    monkeypatch.setattr(jobs, "poke", lambda lane: True)
 
 
 def file(text, name="q"):

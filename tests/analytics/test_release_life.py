@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 from made_releases import audited, file, judged, opened, released
-from small_campaign import (
-    make_undrawn,
-)
+from small_campaign import make_campaign, make_undrawn
 
 from analytics.models import Release
 from analytics.releases.services.releasing import (
     AggregationUnknown,
     KeyForgotten,
+    NothingToRelease,
     ReasonMissing,
     ReleaseNotReady,
     VersionTaken,
@@ -28,6 +27,7 @@ from analytics.releases.services.releasing import (
     settle_ended,
     withdraw,
 )
+from analytics.releases.verify import verify
 from judging.models import Adjudication
 from judging.services.errors import NotFound
 from judging.services.judgment_files import import_judgments
@@ -100,6 +100,21 @@ def test_versions_are_numbers_with_dots(tmp_path, version):
         make_release(campaign=campaign, version=version, actor=None)
     assert not Release.objects.exists()
     assert not Job.objects.filter(kind="release").exists()
+
+
+def test_a_release_of_nothing_is_refused_and_one_of_unjudged_items_verifies(tmp_path):
+    for name in ("undrawn", "drawn"):
+        (tmp_path / name).mkdir()
+    nothing = make_undrawn(tmp_path / "undrawn", gold=False)
+    with pytest.raises(NothingToRelease):
+        make_release(campaign=nothing, version="1", actor=None)
+    assert not Release.objects.exists()
+    assert not Job.objects.filter(kind="release").exists()
+    drawn = released(make_campaign(tmp_path / "drawn", budget=10))
+    with zipfile.ZipFile(drawn.file.path) as archive:
+        archive.extractall(tmp_path / "release")
+    (folder,) = (tmp_path / "release").iterdir()
+    assert verify(folder).different == []
 
 
 def test_nobody_releases_what_he_cannot_see_or_joins_grades_in_unknown_ways(tmp_path):

@@ -19,7 +19,7 @@ from small_campaign import (
 
 from analytics.models import Release
 from analytics.releases.manifest import differences
-from analytics.releases.services.releasing import download_name
+from analytics.releases.services.releasing import NothingToRelease, download_name
 from analytics.services.exports import prels_lines, qrels_lines
 from judging.models import Adjudication, Document, Judgment, Topic
 from judging.services.judgment_files import import_judgments
@@ -113,10 +113,20 @@ def test_a_campaign_that_was_never_drawn_has_judgments_and_no_estimates(tmp_path
     assert pl.read_parquet(io.BytesIO(inside.read("items.parquet"))).height == 2
 
 
-def test_an_empty_campaign_makes_a_release_too(tmp_path):
-    inside = opened(released(make_undrawn(tmp_path, gold=False)))
+def test_a_drawn_campaign_without_judgments_makes_a_release_and_an_undrawn_one_none(tmp_path):
+    campaign = make_campaign(tmp_path, budget=10, gold=False)
+    inside = opened(released(campaign))
     assert inside.text("qrels.txt") == inside.text("judgments.jsonl") == ""
-    assert json.loads(inside.text("manifest.json"))["counts"]["judgments"] == 0
+    drawn = [row for row in inside.rows("items.jsonl") if row["drawn_in"]]
+    assert len(drawn) == campaign.items.count() > 0
+    assert {row["grade"] for row in drawn} == {None}
+    known = json.loads(inside.text("manifest.json"))
+    assert known["counts"]["judgments"] == 0
+    assert differences(lambda name: [inside.read(name)], inside.names, known) == []
+    (tmp_path / "undrawn").mkdir()
+    with pytest.raises(NothingToRelease):
+        released(make_undrawn(tmp_path / "undrawn", gold=False))
+    assert Release.objects.count() == 1
 
 
 # Of 0 0 0 1 1 1 1 2 the two middle grades are 1 and 1, of 0 0 0 0 1 2 2 2 they are 0 and 1: the lower counts.

@@ -1,7 +1,9 @@
 """Sensitivity and topics: against enumeration of the small campaign, and against a campaign that judged otherwise."""
 
 import math
+import re
 from itertools import combinations
+from urllib.parse import parse_qs, parse_qsl, urlsplit
 
 import numpy as np
 import pytest
@@ -301,6 +303,22 @@ def test_without_an_audit_the_topics_are_as_judged_and_the_result_says_so(tmp_pa
 
 
 # -- pages --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("what", ["sensitivity", "topics"])
+def test_the_form_that_computes_keeps_what_the_page_was_asked_for(what, client, reversed_judges):
+    client.force_login(User.objects.create(username="rita", role="researcher"))
+    address = reverse(f"console:{what}", args=[reversed_judges.pk])
+    asked = {"measure": "DCG@10", "claim": "these-topics", "family": "all"}
+    if what == "topics":
+        asked |= {"run": "run0", "against": "run1"}
+    computing = reverse("console:analyse", args=[reversed_judges.pk, what])
+    form = client.get(address, asked).content.decode().split(f'action="{computing}"')[1].split("</form>")[0]
+    inputs = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)">', form))
+    inputs.pop("csrfmiddlewaretoken", "")
+    assert inputs == asked
+    back = parse_qs(urlsplit(client.post(computing, inputs)["Location"]).query)["back"][0]
+    assert dict(parse_qsl(urlsplit(back).query)) == asked
 
 
 def test_the_pages_offer_to_compute_and_then_show_what_came_of_it(client, reversed_judges):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
+import scipy
 
 from analytics.agreement.rankings import rank_agreement
 from analytics.estimation.estimate import Floats, Refusal
@@ -145,7 +145,7 @@ def _places(values: Floats) -> list[int]:
     >>> _places(np.array([0.2, 0.5, 0.2]))
     [2, 1, 2]
     """
-    return [int(place) for place in rankdata(-np.asarray(values), method="min")]
+    return [int(place) for place in scipy.stats.rankdata(-np.asarray(values), method="min")]
 
 
 def _weights_agreement(

@@ -1,6 +1,5 @@
 """What to buy next: more judgments or more gold, for which interval, at which cost. Answers at once."""
 
-import csv
 import uuid
 from typing import Any
 
@@ -11,11 +10,11 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_POST
 
 from analytics.charts import Chart, curve
-from analytics.estimation.claims import CLAIMS
+from analytics.estimation.claims import ALL, CLAIMS, QUESTION, claim_of
 from analytics.estimation.estimate import Refusal
 from analytics.planning.exact_gold import DEARER, digits
 from analytics.planning.purchases import Purchase
-from analytics.services.families import default_claim
+from analytics.services.families import asked_family, default_claim
 from analytics.services.plan_terms import costs_of
 from analytics.services.planning import Plan, plan
 from analytics.services.recomputation import measures_of
@@ -26,11 +25,22 @@ from console.researcher.plots import plot_answer
 from console.researcher.prose import variance_words
 from judging.models import Campaign
 from judging.services.access import researchers_only
-from judging.spreadsheets import spreadsheet_text
+from judging.spreadsheets import SheetWriter
 from sampling.measures.registry import sums_among
 from touchstone.models import user_of
 
-FIELDS = ("measure", "run", "against", "cost_judgment", "cost_gold", "difference", "power", "money", "claim")
+FIELDS = (
+    "measure",
+    "run",
+    "against",
+    "cost_judgment",
+    "cost_gold",
+    "difference",
+    "power",
+    "money",
+    "claim",
+    "family",
+)
 SHOWN_DOCUMENTS = 100
 LINES = ("Best split", "Gold labels only", "Judgments only")
 TITLE = "Half-width by cost"
@@ -49,7 +59,6 @@ def planner(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "runs": row.collection.runs.all(),
         "costs_are_known": costs_of(row)[2],
         "claims": CLAIMS,
-        "claim": default_claim(row),
         "shown_documents": SHOWN_DOCUMENTS,
         "dearer": DEARER,
     }
@@ -62,13 +71,18 @@ def planner(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
             return _documents_csv(found)
         context |= {"plan": found, "given": _shown_terms(given, found), "shown": _plan_context(found)}
         context["claim"] = found.terms.claim
+        context |= _tab_context(given) | _family_context(row, found, is_asked=bool(given["family"]))
         if found.state is not None:
             context["variance"] = _variance_words(found)
             context["careless"] = _careless(row)
     elif "plot" in request.GET:
         return plot_answer(request, {})
     else:
+        # A claim or a family that is wrong has no field in which it could be corrected: the form begins without it.
+        given |= dict.fromkeys({"claim", "family"} & set(sent.errors), "")
         context |= {"given": given, "errors": {name: found[0] for name, found in sent.errors.items()}}
+        context["claim"] = claim_of(given["claim"]) if given["claim"] else default_claim(row)
+        context |= _tab_context(given)
     is_wrong = "errors" in context and context["runs"].exists()
     return render(request, "console/researcher/planner.html", context, status=400 if is_wrong else 200)
 
@@ -81,6 +95,26 @@ def simulate(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     job = ask_simulation(campaign=row, what=CARELESS_ASSESSORS, user=user_of(request))
     back = urlencode({"back": reverse("console:planner", args=[row.pk])})
     return redirect(f"{reverse('job', args=[job.pk])}?{back}")
+
+
+def _tab_context(given: dict[str, str]) -> dict[str, Any]:
+    """Return what the tabs keep in their addresses: what was asked of claim and family."""
+    asked = {name: given[name] for name in ("claim", "family") if given[name]}
+    return {"asked": asked, "asked_choice": f"&{urlencode(asked)}" if asked else ""}
+
+
+def _family_context(row: Campaign, found: Plan, *, is_asked: bool) -> dict[str, Any]:
+    """Return the family of the pair with the other choices; nothing where no pair is compared."""
+    if found.tested is None:
+        return {}
+    family = found.tested.family
+    declared = asked_family(row).name if is_asked else family.name
+    return {
+        "family": family,
+        "families": dict.fromkeys([declared, QUESTION, ALL]),
+        "n_family": found.tested.n,
+        "is_declared": family.name == declared,
+    }
 
 
 def _careless(row: Campaign) -> dict[str, Any] | None:
@@ -167,6 +201,7 @@ def _exact(plan: Plan) -> dict[str, Any] | None:
         "sentence": plan.exact_sentence,
         "comes_first": plan.exact.comes_first,
         "is_exact": plan.exact.is_exact,
+        "is_open": plan.exact.is_open,
         "count": len(plan.exact.documents),
         "documents": plan.exact.documents[:SHOWN_DOCUMENTS],
     }
@@ -176,10 +211,10 @@ def _documents_csv(plan: Plan) -> HttpResponse:
     """Return the documents whose gold makes the number exact as a file; an empty one where none is missing."""
     answer = HttpResponse(content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = 'attachment; filename="gold-on-these-documents.csv"'
-    writer = csv.writer(answer, lineterminator="\n")
+    writer = SheetWriter(answer)
     writer.writerow(["topic", "document"])
     for pair in plan.exact.documents if plan.exact else ():
-        writer.writerow([spreadsheet_text(cell) for cell in pair])
+        writer.writerow(pair)
     return answer
 
 

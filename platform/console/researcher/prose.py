@@ -15,10 +15,13 @@ CAUSES = {
 }
 
 
-def always_words(corrected: Estimate | None, computation: Computation | None, *, is_open: bool) -> str:
+def always_words(
+    corrected: Estimate | None, computation: Computation | None, *, is_open: bool, significant: bool
+) -> str:
     """Return the interval for repeated looks, and its meaning; empty if there is none.
 
-    At a declared look it is that of the declared looks; else the confidence sequence, while judging goes on.
+    At a declared look it is that of the declared looks; else the confidence sequence, while judging goes on. Both are
+    for these topics and one comparison, so `significant` (for the claim, adjusted) decides what may be reported.
     """
     look = computation.look_words if computation else ""
     if not (is_open or look) or corrected is None or corrected.low is None or corrected.high is None:
@@ -26,9 +29,9 @@ def always_words(corrected: Estimate | None, computation: Computation | None, *,
     low, high = corrected.always_low, corrected.always_high
     if low is None or high is None:
         return ""
-    name = "Confidence sequence, valid at every look while judging goes on"
+    name = "Confidence sequence for these topics, valid at every look while judging goes on"
     if look:
-        name = f"{look.capitalize()}, interval valid at all declared looks together"
+        name = f"{look.capitalize()}, interval for these topics valid at all declared looks together"
     sequence = f"{name}: {low:+.3f} to {high:+.3f}."
     if corrected.run_b_id is None:
         return sequence
@@ -41,6 +44,9 @@ def always_words(corrected: Estimate | None, computation: Computation | None, *,
             f"{sequence} It contains 0. The 95 % confidence interval above is valid for one look only: repeated looks "
             f"find a difference by chance sooner or later. {advice}"
         )
+    if always and not significant:
+        alone = "It does not contain 0, but it is for these topics and this comparison alone"
+        return f"{sequence} {alone}: the difference is not significant by the claim and the family above."
     if always:
         return f"{sequence} It does not contain 0 either: you may stop here and report the difference."
     return sequence

@@ -214,6 +214,7 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         }
         return plot_answer(request, draw)
     corrected = reported_of(estimates)
+    said = said_of(results, corrected)
     as_given = is_as_given(newest_draw(row), computation)
     advice = "It takes every grade as correct." if as_given else "Report “corrected”."
     context = {
@@ -232,8 +233,13 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
             f"the dashed line contains 0. {advice}"
         ),
         **results.claim_context,
-        **said_of(results, corrected),
-        "always": always_words(corrected, computation, is_open=row.state == Campaign.State.OPEN),
+        **said,
+        "always": always_words(
+            corrected,
+            computation,
+            is_open=row.state == Campaign.State.OPEN,
+            significant=said["compared"] is not None and said["compared"].test.significant,
+        ),
         "variance": variance_words(corrected),
         "shares": _shares(results, [run_a, run_b]),
         "assumption": assumption_words(computation),

@@ -91,7 +91,8 @@ def verdict(asked: ReuseQuestion, reuse: Answer) -> str:
         sure = "every document that affects it was drawn with probability 1"
     else:
         width = _digits(reuse.half_width)
-        sure = f"every document that affects it could be drawn; expect a half-width of about ± {width}"
+        half = f"a half-width of about ± {width}"
+        sure = f"every document that affects it could be drawn; by the drawing alone expect {half}"
     if reuse.n_judged == reuse.n_drawn:
         return f"Yes, {what}: {sure}."
     return f"Yes, {what}, once its {reuse.n_drawn:,} drawn items are judged ({reuse.n_judged:,} are): {sure}."
@@ -144,12 +145,27 @@ def _reuse_numbers(reuse: Answer, target: float | None, top_up: TopUpAnswer) -> 
         "half_width": _digits(reuse.outside.half_width if reuse.outside else reuse.half_width),
         "half_width_now": _digits(now),
         "corrected": outlook_sentence(reuse.corrected),
+        **_corrected_numbers(reuse.corrected),
         "variance": "" if reuse.relative_variance is None else f"{reuse.relative_variance:.2g}",
         "wanted": _digits(target),
         "n_new": max(1, round(made.n_new)) if made else 0,
         "judgments": f"{max(1, round(made.judgments)):,}" if made else "",
         "after": _digits(made.half_width_after or None) if made else "",
         "corrected_after": outlook_sentence(made.corrected) if made and made.corrected else "",
+    }
+
+
+def _corrected_numbers(corrected: Mapping[str, Any]) -> dict[str, str]:
+    """Return the half-width that is expected of the reported number for the default claim, and for these topics."""
+    if corrected["half_width"] is None:
+        return {"corrected_width": "", "corrected_note": "none is expected: see above"}
+    like = corrected["topics_like_these"]
+    these = _digits(corrected["half_width"])
+    if like is None:
+        return {"corrected_width": these, "corrected_note": "for these topics, assessors’ errors included"}
+    return {
+        "corrected_width": _digits(like["half_width"]),
+        "corrected_note": f"for topics like these; ± {these} for these topics",
     }
 
 

@@ -46,7 +46,10 @@ def test_the_pair_says_what_looking_often_does_where_its_variance_comes_from_and
             row.topics_low, row.topics_high = 0.0, 0.4
         row.save(force_insert=True)
     turned = page_of(audited, "pair", measure="P@10", a="run2", b="run0")
-    assert "Confidence sequence, valid at every look while judging goes on: -0.420 to +0.020." in turned
+    assert (
+        "Confidence sequence for these topics, valid at every look while judging goes on: -0.420 to +0.020."
+        in turned
+    )
     text = page_of(audited, "pair", measure="P@10", a="run0", b="run2")
     assert "while judging goes on: -0.020 to +0.420. It contains 0" in text
     assert "About 70 % of this variance comes from the gold audit: more gold labels narrow it." in text
@@ -156,6 +159,20 @@ def test_a_wrong_question_is_named(judged, asked, words):
 def test_others_see_no_such_page(judged, name):
     assert client_of("assessor").get(reverse(f"console:{name}", args=[judged.pk])).status_code == 404
     assert Client().get(reverse(f"console:{name}", args=[judged.pk])).status_code in (302, 401, 403)
+
+
+def test_a_request_that_its_job_could_not_read_names_the_missing_fields_and_queues_nothing(api, audited):
+    address, before = f"/api/v1/campaigns/{audited.pk}/analyses", Job.objects.count()
+    runs = {"run": "run0", "against": "run2"}
+    for sent, missing in [
+        ({}, {"measure", "run", "against"}),
+        (runs, {"measure"}),
+        ({"measure": "P@10", "against": "run2"}, {"run"}),
+    ]:
+        answer = api.post(address, {"what": "papers", **sent}, content_type="application/json")
+        assert (answer.status_code, answer["Content-Type"]) == (400, "application/problem+json")
+        assert set(answer.json()["errors"]) == missing
+    assert Job.objects.count() == before
 
 
 def test_the_api_asks_waits_and_gives_the_result(api, audited):

@@ -13,7 +13,7 @@ from analytics.estimation.outside import LikelyGain
 from analytics.estimation.wording import sentence
 from analytics.models import Estimate
 from analytics.releases.verify import verify
-from analytics.services import outside
+from analytics.services import audit_forecast, outside
 from analytics.services.comparisons import Comparisons
 from analytics.services.families import asked_family, question_family
 from analytics.services.ranking import ranking_of
@@ -24,6 +24,7 @@ from console.researcher.reuse import verdict
 from judging.models import Judgment
 from judging.services.files import import_documents, import_runs
 from sampling.frames import load_frame, newest_draw
+from sampling.models import AuditSchedule
 
 pytestmark = pytest.mark.django_db
 W = 1 / 10 / len(TOPICS)  # of a document within P@10
@@ -81,6 +82,35 @@ def test_its_interval_is_that_of_the_run_without_the_document_and_reaches_as_far
     assert (late.outside_low, late.outside_high) == (0.0, pytest.approx(W))
     assert (shorter.outside_low, shorter.outside_high) == (None, None)
     assert "the interval is wider, for they may be worth up to 0.0333" in late.warning
+
+
+def test_the_next_audit_is_forecast_with_the_room_of_the_reported_interval(campaign, monkeypatch):
+    """Of the same run without the document all widths are smaller by half of what it may be worth, and no share is."""
+    AuditSchedule.objects.create(campaign=campaign, items_each_time=8, items_in_total=42, measure="P@10")
+
+    def forecasts(name):
+        place = [run.run_id for run in campaign.collection.runs.all()].index(name)
+        monkeypatch.setattr(audit_forecast, "asked_targets", lambda draw, run_ids: [(place, None)])
+        computation = recompute(campaign=campaign)
+        rows = computation.audit_forecasts.order_by("strategy")
+        assert all((row.run.run_id, row.measure, row.refusal) == (name, "P@10", "") for row in rows)
+        return row_of(computation, name), list(rows)
+
+    late, wider = forecasts("late")
+    _, plain = forecasts("shorter")
+    assert len(wider) == len(plain) > 3
+    for with_room, without in zip(wider, plain, strict=True):
+        assert with_room.half_width_now == pytest.approx((late.unbounded_high - late.unbounded_low) / 2)
+        for name in (
+            "half_width_now",
+            "half_width_after",
+            "middle_low",
+            "middle_high",
+            "topics_half_width_after",
+        ):
+            assert getattr(with_room, name) == pytest.approx(getattr(without, name) + W / 2, abs=1e-12), name
+        for name in ("half_width_error", "drawing_share", "topics_share"):
+            assert getattr(with_room, name) == pytest.approx(getattr(without, name), abs=1e-12), name
 
 
 def test_the_difference_to_another_run_reaches_down_or_up_and_its_p_is_the_largest_allowed(campaign):
@@ -238,7 +268,8 @@ def test_tables_for_a_paper_name_the_runs_whose_intervals_cover_what_could_not_b
     among = Comparisons(computation, "P@10", asked_family(campaign))
     for key in ("runs", "pairs", "ranking"):
         caption = result_table(key).make(TableRequest(computation, among)).caption
-        assert "Intervals of late cover documents that could not be judged." in caption
+        is_shown = key != "ranking"  # the late run is none of the question's, so it is not ranked
+        assert ("Intervals of late cover documents that could not be judged." in caption) == is_shown
     assert computation.estimates.filter(measure="P@10", run__run_id="late", outside_high__gt=0).exists()
 
 

@@ -3,16 +3,17 @@
 import numpy as np
 import pytest
 from audit_plans import text_of
-from design_campaign import undrawn
 from django.urls import reverse
-from small_campaign import make_campaign, make_collection
+from small_campaign import RUNS, TOPICS, make_campaign, returned
 
 from analytics.services.reuse import ReuseQuestion, answer
 from analytics.services.top_up import lacking
 from judging.services.campaigns import open_campaign
-from sampling.models import AuditSchedule
+from judging.services.files import import_runs
+from sampling.frames import load_frame
 from sampling.outlook import assumed_errors, grade_chances, label_classes, outlook, outlook_sentence
 from sampling.questions import Design
+from sampling.services import outlook as campaign_plays
 from sampling.services.drawing import draw
 from sampling.services.forecasting import preview
 from touchstone.models import User
@@ -23,24 +24,7 @@ DESIGN = Design("pair", ("run0", "run2"), "DCG@10", 10, 20)
 NO_AUDIT = "There will be no corrected number: no audit is planned"
 
 
-@pytest.fixture(autouse=True)
-def plain_static_files(settings):
-    name = "django.contrib.staticfiles.storage.StaticFilesStorage"
-    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": name}}
-
-
-@pytest.fixture
-def campaign(tmp_path):
-    return undrawn(make_collection(tmp_path))
-
-
-def plan(campaign, **fields):
-    return AuditSchedule.objects.create(
-        campaign=campaign, **{"items_each_time": 5, "items_in_total": 16, "strategy": "simple"} | fields
-    )
-
-
-def test_a_run_is_answered_with_the_corrected_number(tmp_path, client):
+def test_a_run_is_answered_with_the_corrected_number(tmp_path, client, plan):
     campaign = make_campaign(tmp_path, budget=20)
     asked = ReuseQuestion("run0", "DCG@10")
     assert answer(campaign=campaign, asked=asked).corrected["refusal"] == NO_AUDIT
@@ -62,9 +46,40 @@ def test_a_run_is_answered_with_the_corrected_number(tmp_path, client):
     assert found["corrected"] == said.corrected
 
 
-def test_of_a_made_draw_with_an_even_audit_it_is_the_closed_form_over_what_was_drawn(tmp_path, monkeypatch):
-    from sampling.frames import load_frame
+def test_a_play_learns_from_all_pooled_runs_and_audits_by_the_question(tmp_path, monkeypatch, plan):
+    """As the reported estimator does: from the runs that were pooled, be the question about two of them."""
+    plans, play = [], campaign_plays._players[0]
+    monkeypatch.setattr(
+        campaign_plays, "_players", [lambda plan, seed: plans.append(plan) or play(plan, seed)]
+    )
+    campaign = make_campaign(tmp_path, budget=20, kind="pair")
+    plan(campaign)
+    pooled = campaign.draws.get().parameters["pooled"]
+    assert pooled == RUNS
+    late = tmp_path / "late.run"
+    late.write_text(
+        "".join(f"{topic} Q0 {topic}d{d:02d} {d + 1} {9 - d} late\n" for topic in TOPICS for d in range(5))
+    )
+    import_runs(collection=campaign.collection, files=[(late, "late.run")])
+    answer(campaign=campaign, asked=ReuseQuestion("run1", "DCG@10"))
+    [played] = plans
+    assert played.ranks.n_runs == len(pooled)
+    frame = load_frame(campaign.draws.get())
+    place = {pair: n for n, pair in enumerate(frame.select("topic_id", "doc_id").iter_rows())}
+    for number, run in enumerate(RUNS):
+        row = played.ranks.row(number)
+        assert {pair: row[place[pair]] for pair in place if row[place[pair]]} == {
+            pair: rank for pair, rank in returned(int(run[-1])).items() if frame["drawn_in"][place[pair]] > 0
+        }
+    one, two = ({pair: 1 / np.log2(1 + rank) for pair, rank in returned(run).items()} for run in (0, 2))
+    wanted = np.array([abs(one.get(pair, 0.0) - two.get(pair, 0.0)) for pair in place])[played.places]
+    wanted *= frame["drawn_in"].to_numpy()[played.places] > 0
+    assert played.judging.contrast == pytest.approx(wanted / wanted.max())
 
+
+def test_of_a_made_draw_with_an_even_audit_it_is_the_closed_form_over_what_was_drawn(
+    tmp_path, monkeypatch, plan
+):
     monkeypatch.setattr("sampling.services.outlook.LARGEST_PLAYED", 0)
     campaign = make_campaign(tmp_path, budget=20)
     plan(campaign, items_in_total=7)
@@ -88,7 +103,7 @@ def test_of_a_made_draw_with_an_even_audit_it_is_the_closed_form_over_what_was_d
     assert found["shares"] == pytest.approx({"drawing": drawing, "assessors": 1 - drawing, "topics": 0.0})
 
 
-def test_a_top_up_starts_from_what_is_drawn(campaign):
+def test_a_top_up_starts_from_what_is_drawn(campaign, plan):
     plan(campaign)
     draw(campaign=campaign, design=DESIGN, seed=20)
     open_campaign(campaign=campaign, actor=None)
@@ -97,7 +112,7 @@ def test_a_top_up_starts_from_what_is_drawn(campaign):
     assert after["shares"]["drawing"] < before["shares"]["drawing"]
 
 
-def test_a_top_up_says_what_the_corrected_number_comes_to_after_it(tmp_path, client):
+def test_a_top_up_says_what_the_corrected_number_comes_to_after_it(tmp_path, client, plan):
     campaign = make_campaign(tmp_path, budget=20)
     asked = ReuseQuestion("run1", "DCG@10")
     address = reverse("console:reuse", args=[campaign.pk])

@@ -1,10 +1,11 @@
 """The corrected number that is forecast: by page, API, command and for a new run, and where the errors are from."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from audit_plans import audited, client_of, judge_audit, judged
+from audit_plans import audited, client_of, judge_audit, judged, text_of
 from design_campaign import PAIR, undrawn
 from django.core.management import CommandError, call_command
 from django.urls import reverse
@@ -16,11 +17,12 @@ from analytics.services.forecast import LARGEST_AT_ONCE, forecast, queue_forecas
 from analytics.services.outlook import errors_for, label_errors, measured_topics, topics_of
 from analytics.services.recomputation import recompute
 from judging.services.campaigns import add_assessor
-from sampling.models import AuditSchedule
+from sampling.models import AuditEntry
 from sampling.outlook import assumed_errors
 from sampling.questions import Design
 from sampling.services.auditing import audit
 from sampling.services.forecasting import preview
+from sampling.services.outlook import planned_audit
 from sampling.services.population import population_of
 from touchstone import jobs
 from touchstone.models import User
@@ -31,31 +33,10 @@ DESIGN = Design("pair", ("run0", "run2"), "DCG@10", 10, 20)
 NO_AUDIT = "There will be no corrected number: no audit is planned"
 
 
-@pytest.fixture(autouse=True)
-def plain_static_files(settings):
-    name = "django.contrib.staticfiles.storage.StaticFilesStorage"
-    settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": name}}
-
-
-@pytest.fixture
-def campaign(tmp_path):
-    return undrawn(make_collection(tmp_path))
-
-
-def plan(campaign, **fields):
-    return AuditSchedule.objects.create(
-        campaign=campaign, **{"items_each_time": 5, "items_in_total": 16, "strategy": "simple"} | fields
-    )
-
-
-def text_of(response):
-    return " ".join(response.content.decode().split())
-
-
 # -- the design -----------------------------------------------------------------------------------------------
 
 
-def test_without_a_planned_audit_there_is_no_corrected_number(campaign):
+def test_without_a_planned_audit_there_is_no_corrected_number(campaign, plan):
     shown = preview(campaign=campaign, design=DESIGN).corrected
     assert shown["refusal"] == NO_AUDIT
     assert (shown["half_width"], shown["shares"]) == (None, {})
@@ -65,7 +46,7 @@ def test_without_a_planned_audit_there_is_no_corrected_number(campaign):
         made.delete()
 
 
-def test_of_everything_judged_and_an_even_audit_the_forecast_is_the_closed_form(campaign, monkeypatch):
+def test_of_everything_judged_and_an_even_audit_the_forecast_is_the_closed_form(campaign, monkeypatch, plan):
     """All 42 pairs are drawn, so each has the chance 10/42 of an audit. What is too large to play has no other."""
     monkeypatch.setattr("sampling.services.outlook.LARGEST_PLAYED", 0)
     plan(campaign, items_in_total=10)
@@ -87,7 +68,7 @@ def test_of_everything_judged_and_an_even_audit_the_forecast_is_the_closed_form(
     assert (shown["middle"], shown["n_plays"]) == (None, 0)
 
 
-def test_at_every_budget_there_is_the_closed_form(campaign, monkeypatch):
+def test_at_every_budget_there_is_the_closed_form(campaign, monkeypatch, plan):
     assert preview(campaign=campaign, design=DESIGN).corrected_widths == []
     plan(campaign)
     shown = preview(campaign=campaign, design=DESIGN)
@@ -102,7 +83,7 @@ def test_at_every_budget_there_is_the_closed_form(campaign, monkeypatch):
     assert again.corrected_widths[place] == pytest.approx(shown.corrected_widths[place], rel=0.1)
 
 
-def test_the_headline_is_the_median_of_plays_and_the_middle_of_them_lies_around_it(campaign):
+def test_the_headline_is_the_median_of_plays_and_the_middle_of_them_lies_around_it(campaign, plan):
     plan(campaign)
     shown = preview(campaign=campaign, design=DESIGN).corrected
     low, high = shown["middle"]
@@ -110,7 +91,7 @@ def test_the_headline_is_the_median_of_plays_and_the_middle_of_them_lies_around_
     assert shown["n_plays"] == 20
 
 
-def test_an_audit_that_is_too_small_says_so(campaign):
+def test_an_audit_that_is_too_small_says_so(campaign, plan):
     plan(campaign, items_in_total=4)
     shown = preview(campaign=campaign, design=DESIGN).corrected
     assert shown["half_width"] is None
@@ -121,7 +102,7 @@ def test_an_audit_that_is_too_small_says_so(campaign):
     assert "assumed" in shown["errors_from"]
 
 
-def test_more_gold_and_better_judges_narrow_it_and_drawing_alone_stays(campaign):
+def test_more_gold_and_better_judges_narrow_it_and_drawing_alone_stays(campaign, plan):
     made = plan(campaign)
     usual = preview(campaign=campaign, design=DESIGN)
     better = preview(campaign=campaign, design=DESIGN, errors=assumed_errors(4, 1, (0.05, 0.05)))
@@ -141,7 +122,7 @@ def test_gold_judges_leave_the_drawing_alone(campaign):
     assert (shown["n_gold"], shown["errors_from"]) == (None, "none, gold assessors judge all")
 
 
-def test_draws_with_replacement_and_whole_topics_say_that_there_is_none(campaign):
+def test_draws_with_replacement_and_whole_topics_say_that_there_is_none(campaign, plan):
     plan(campaign)
     again = Design("pair", ("run0", "run2"), "DCG@10", 10, 20, method="paper", selection="replacement")
     assert "with replacement" in preview(campaign=campaign, design=again).corrected["refusal"]
@@ -155,7 +136,7 @@ def test_draws_with_replacement_and_whole_topics_say_that_there_is_none(campaign
     ("question", "runs"),
     [("system", ("run0",)), ("baseline", ("run1", "run0", "run2")), ("ranking", ()), ("pool", ())],
 )
-def test_every_question_has_a_forecast(campaign, question, runs):
+def test_every_question_has_a_forecast(campaign, question, runs, plan):
     plan(campaign, strategy="influence")
     shown = preview(campaign=campaign, design=Design(question, runs, "DCG@10", 10, 20)).corrected
     assert shown["half_width"] > 0
@@ -163,10 +144,27 @@ def test_every_question_has_a_forecast(campaign, question, runs):
     assert shown == preview(campaign=campaign, design=Design(question, runs, "DCG@10", 10, 20)).corrected
 
 
+def test_a_census_is_no_plan(done, tmp_path, plan):
+    """It has no size of its own: what is planned is the audit beside it, and where there is none, one as large."""
+    before = planned_audit(done)
+    assert (before.strategy, before.n_items) == ("influence", pytest.approx(24))
+    made = audit(campaign=done, strategy="census", run="run0", against="run2", seed=6)
+    judge_audit(done, done.assessors.get(tier="gold"))
+    assert made.expected_in_total > 30
+    assert planned_audit(done) == before
+    plan(done, strategy="simple", items_in_total=28)
+    assert planned_audit(done) == replace(before, strategy="simple", n_items=28)
+    (tmp_path / "next").mkdir()
+    other = make_campaign(tmp_path / "next")
+    judged(other)
+    alone = audit(campaign=other, strategy="census", run="run0", against="run2", seed=6)
+    assert planned_audit(other) == replace(before, n_items=alone.expected_in_total)
+
+
 # -- topics like these ----------------------------------------------------------------------------------------
 
 
-def test_the_spread_between_topics_is_assumed_until_the_campaign_has_estimates(done):
+def test_the_spread_between_topics_is_assumed_until_the_campaign_has_estimates(done, plan):
     asked = Design("pair", ("run0", "run2"), "DCG@10", 10, 40)
     plan(done, items_in_total=30)
     assumed = preview(campaign=done, design=asked).corrected["topics_like_these"]
@@ -200,7 +198,7 @@ def test_of_several_comparisons_the_measured_spread_is_their_mean(done):
 # -- where it is shown ----------------------------------------------------------------------------------------
 
 
-def test_the_page_shows_both_figures_with_shares_and_origin(campaign, client):
+def test_the_page_shows_both_figures_with_shares_and_origin(campaign, client, plan):
     client.force_login(User.objects.create(username="mia", role="manager"))
     address = reverse("console:design", args=[campaign.pk])
     none = text_of(client.get(address, PAIR))
@@ -217,13 +215,13 @@ def test_the_page_shows_both_figures_with_shares_and_origin(campaign, client):
     assert "Spread between topics: assumed, as topics would differ" in text
     assert "assumed, not measured: 20 % misses and 15 % false alarms" in text.replace("&#x27;", "'")
     assert "by the drawing alone, judgments taken as free of error" in text
-    assert "one line of the curve, the corrected number, has them" in text
+    assert "in one line of the curve and in the last column, those of the corrected number" in text
     assert "The curve and the table leave out assessors' errors" in none.replace("&#x27;", "'")
     other = text_of(client.get(address, PAIR | {"misses": "30", "false_alarms": ""}))
     assert "assumed, not measured: 30 % misses and 15 % false alarms" in other
 
 
-def test_a_stored_forecast_follows_gold_that_comes_later(done, monkeypatch):
+def test_a_stored_forecast_follows_gold_that_comes_later(done, monkeypatch, plan):
     monkeypatch.setattr(
         "sampling.services.outlook.LARGEST_PLAYED", 0
     )  # within a transaction a job has a second
@@ -253,7 +251,7 @@ def test_the_page_refuses_rates_that_say_nothing_beside_the_field(campaign, clie
         assert words in text_of(answer_of_page)
 
 
-def test_the_rates_go_with_the_preview_of_a_large_pool(campaign, client, monkeypatch):
+def test_the_rates_go_with_the_preview_of_a_large_pool(campaign, client, monkeypatch, plan):
     monkeypatch.setattr(
         "sampling.services.outlook.LARGEST_PLAYED", 0
     )  # within a transaction a job has a second
@@ -273,7 +271,7 @@ def test_the_rates_go_with_the_preview_of_a_large_pool(campaign, client, monkeyp
     assert forecast(campaign=campaign, design=DESIGN, rates=(0.3, 0.15)).needs_job  # so is another audit
 
 
-def test_the_api_says_what_the_page_says(campaign):
+def test_the_api_says_what_the_page_says(campaign, plan):
     plan(campaign)
     client = client_of("manager")
     address = reverse("console:api-forecast", args=[campaign.pk])
@@ -293,7 +291,7 @@ def test_the_api_says_what_the_page_says(campaign):
     assert "false_alarms" in json.dumps(refused.json())
 
 
-def test_the_command_says_it_too(campaign, capsys):
+def test_the_command_says_it_too(campaign, capsys, plan):
     plan(campaign)
     asked = [
         "--question",
@@ -340,7 +338,9 @@ def done(tmp_path):
 def test_this_campaigns_gold_comes_first(done):
     found = label_errors(done, 1)
     counts = measured_counts(done)
-    assert found.origin == f"measured in this campaign on {round(counts.sum())} gold labels"
+    labels = 2 * AuditEntry.objects.filter(audit__campaign=done, selected=True).count()  # of two assessors
+    assert labels != round(counts.sum())  # these are what the labels are worth
+    assert found.origin == f"measured in this campaign on {labels} labels of documents with a gold grade"
     smoothed = counts + 0.5
     assert found.matrix == pytest.approx(smoothed / smoothed.sum(axis=1, keepdims=True))
     assert not found.is_assumed
@@ -353,7 +353,10 @@ def test_then_that_of_other_campaigns_with_the_same_assessors(done, tmp_path):
     for name in ("ann", "ben"):
         add_assessor(campaign=later, user=User.objects.get(username=name), tier="bronze")
     found = label_errors(later, 1)
-    assert found.origin.startswith("measured in 1 earlier campaign with the same assessors on ")
+    labels = 2 * AuditEntry.objects.filter(audit__campaign=done, selected=True).count()
+    assert found.origin == (
+        f"measured in 1 earlier campaign with the same assessors on {labels} labels of documents with a gold grade"
+    )
     rows = done.computations.latest("pk").confusions.filter(scope="assessor")
     smoothed = np.sum([row.counts for row in rows], axis=0) + 0.5
     assert found.matrix == pytest.approx(smoothed / smoothed.sum(axis=1, keepdims=True))
