@@ -7,9 +7,11 @@ ENV PYTHONDONTWRITEBYTECODE=1 \
     PIP_NO_CACHE_DIR=1 \
     TOUCHSTONE_VAR=/var/lib/touchstone
 
-# Uploaded rankings are written by the web process and read by the worker; all else in the image is root's.
+# Uploaded rankings are written by the web process and read by the worker, certificates are the front door's; all else
+# in the image is root's.
 RUN useradd --system --uid 10001 --no-create-home touchstone \
-    && install --directory --owner touchstone --group touchstone /var/lib/touchstone/files
+    && install --directory --owner touchstone --group touchstone /var/lib/touchstone/files \
+        /var/lib/touchstone/backup /var/lib/touchstone/certificates /var/lib/touchstone/counters
 
 WORKDIR /srv/touchstone
 COPY requirements.lock ./
@@ -22,4 +24,4 @@ RUN pip install --no-deps --no-build-isolation --editable . \
 
 USER touchstone
 EXPOSE 8000
-CMD ["gunicorn", "touchstone.wsgi", "--workers", "2", "--threads", "4", "--timeout", "60", "--max-requests", "20000", "--no-control-socket", "--bind", "0.0.0.0:8000"]
+CMD ["gunicorn", "touchstone.wsgi", "--workers", "1", "--preload", "--threads", "4", "--keep-alive", "75", "--timeout", "60", "--max-requests", "20000", "--no-control-socket", "--logger-class", "touchstone.gunicorn_log.Log", "--bind", "0.0.0.0:8000"]

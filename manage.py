@@ -8,6 +8,12 @@ from pathlib import Path
 # Whoever starts the embedded stack may have a real server's settings in the environment: they are not for it.
 OF_REAL_SERVERS = (
     "DATABASE_URL",
+    "DATABASE_OWNER_URL",
+    "DATABASE_WEB_PASSWORD",
+    "DATABASE_WORKER_PASSWORD",
+    "DATABASE_READ_PASSWORD",
+    "DATABASE_BACKUP_PASSWORD",
+    "DATABASE_BACKUP_URL",
     "REDIS_URL",
     "SECRET_KEY",
     "HTTPS",
@@ -17,6 +23,16 @@ OF_REAL_SERVERS = (
     "TOUCHSTONE_ROLE",
     "TOUCHSTONE_DEMO",
     "TOUCHSTONE_STACK",
+    "METRICS_SITE",
+    "TRUSTED_PROXIES",
+    "PROXY_ADDRESSES",
+    "WEBHOOK_HOSTS",
+    "API_REQUESTS",
+    "API_REQUESTS_PER_ADDRESS",
+    "API_WRONG_KEYS",
+    "JUDGING_REQUESTS",
+    "LOGIN_TRIES",
+    "LOGIN_TRIES_PER_ADDRESS",
 )
 
 

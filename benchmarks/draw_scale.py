@@ -7,6 +7,8 @@
    Poisson draw, and the frame file that records it. Goals: below 10 s and 2 GB.
 2. From sizes in memory to the items drawn, for 1, 3 and 10 million pairs whose ids are a polars Series. Goals:
    10 million below 3 s, and a cost per pair that is flat within 20 %.
+3. The preview of a design on the pool of part 1 with the corrected number, which a planned audit of 300 gives, beside
+   the same without it. Goal: processor seconds from the stored runs at most 1.5 times those without it.
 
 The peers do the same as a textbook has it, in the same run: a dictionary of pairs, ranks and weights as dense
 [run, item] arrays, rescaling until no probability exceeds 1, and one call of hashlib's BLAKE2b a pair. Every task has a
@@ -25,6 +27,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +40,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 SEED, MEASURE, SHARE_DRAWN, OTHERS, FLOOR = 20240607, "DCG@1000", 0.01, 0.15, 0.05
 FULL = {"runs": 129, "topics": 50, "depth": 1000, "candidates": 60_000}
 QUICK = {"runs": 12, "topics": 10, "depth": 300, "candidates": 3_000}
+QUESTIONS, MOST_OF_PREVIEW = ("pair", "ranking"), 1.5
 PAIRS, QUICK_PAIRS = (1_000_000, 3_000_000, 10_000_000), (100_000, 300_000)
 N_PEER_PAIRS, REPETITIONS, FAMILY = 1_000_000, 3, 5
 Seconds = dict[str, dict[str, float]]
@@ -283,6 +287,13 @@ def _peer_sizes_to_draw(n_pairs: int) -> dict[str, Any]:
     }
 
 
+def _preview(folder: Path, question: str) -> dict[str, Any]:
+    from parts.preview_scale import preview_seconds
+
+    result: dict[str, Any] = preview_seconds(folder, MEASURE, FULL["depth"], question)
+    return result
+
+
 # ---- one process a task --------------------------------------------------------------------------
 
 
@@ -292,6 +303,7 @@ def _child(task: str, folder: Path, n_pairs: int) -> None:
         "peer: frame and draw": lambda: _peer_frame_and_draw(folder),
         "sizes to draw": lambda: _sizes_to_draw(n_pairs),
         "peer: sizes to draw": lambda: _peer_sizes_to_draw(n_pairs),
+        **{f"preview: {name}": partial(_preview, folder, name) for name in QUESTIONS},
     }
     result = tasks[task]()
     # VmHWM and not ru_maxrss: the latter remembers the size of the process that started this one.
@@ -313,6 +325,7 @@ def measure(quick: bool) -> dict[str, Any]:
         folder = Path(name) / "runs"
         _make(folder, size)
         ours, peer = _start("frame and draw", folder), _start("peer: frame and draw", folder)
+        previews = [_start(f"preview: {name}", folder) for name in QUESTIONS]
         scaled = [_start("sizes to draw", folder, n_pairs) for n_pairs in pairs]
         scaled_peer = _start("peer: sizes to draw", folder, min(pairs[-1], N_PEER_PAIRS))
     sizes, peer_sizes = (np.array(result["checks"].pop("sizes")) for result in (ours, peer))
@@ -323,6 +336,7 @@ def measure(quick: bool) -> dict[str, Any]:
         "size": {**size, "seed": SEED, "measure": MEASURE, "share_drawn": SHARE_DRAWN},
         "input": "runs as the product stores them; part 2: tables in memory",
         "frame_and_draw": {"ours": ours, "peer": peer},
+        "previews": previews,
         "sizes_to_draw": {"ours": scaled, "peer": scaled_peer},
         "times_faster": {clock: peer["total"][clock] / ours["total"][clock] for clock in ("wall", "cpu")},
         "times_less_memory": peer["peak_megabytes"] / ours["peak_megabytes"],
@@ -332,6 +346,9 @@ def measure(quick: bool) -> dict[str, Any]:
         "goals": {
             f"{ours['pairs']:,} pairs, frame to draw, below 10 s": ours["total"]["wall"] < 10,
             "and below 2 GB": ours["peak_megabytes"] < 2000,
+            f"preview with the corrected number at most {MOST_OF_PREVIEW} times without": all(
+                one["ratio"] <= MOST_OF_PREVIEW for one in previews
+            ),
             f"{pairs[-1]:,} pairs, sizes to draw, below 3 s": scaled[-1]["total"]["wall"] < 3,
             "cost a pair flat within 20 %": max(costs) / min(costs) <= 1.2,
         },
@@ -350,6 +367,10 @@ def _table(report: dict[str, Any]) -> str:
         )
         for part, seconds in result["seconds"].items():
             lines.append(f"    {part:40}{'':12}{seconds['wall']:9.2f}{seconds['cpu']:9.2f}")
+    for one in report["previews"]:
+        name = f"preview, {one['question']}, {one['ratio']:.2f} times without"
+        total = one["pool_seconds"] + one["seconds"]
+        lines.append(f"{name:44}{one['pairs']:12,}{'':9}{total:9.2f}{one['peak_megabytes']:9.0f}")
     lines += [f"{goal}: {'yes' if met else 'NO'}" for goal, met in report["goals"].items()]
     return "\n".join(lines)
 

@@ -2,14 +2,17 @@
 
     python benchmarks/faults.py --seconds 40
 
-Three parts, each on servers of its own in a throw-away folder, each with a ledger that the clients keep:
+Parts, each on servers of its own in a throw-away folder; the first three with a ledger that the clients keep:
 
 - "services": claim() and submit() in threads; PostgreSQL, postmaster and all children, is killed every 1.2 s;
-- "stack": the HTTP API of the whole product; web, worker, Redis and PostgreSQL are killed in turn;
+- "stack": the HTTP API of the whole product; web, worker, front door, Redis and PostgreSQL are killed in turn;
 - "control": "services" with synchronous_commit=off and a WAL writer that sleeps long. It must lose judgments: else
-  the harness is blind and the other two prove nothing.
+  the harness is blind and the other two prove nothing;
+- "jobs": background imports in two lanes; workers, Redis and PostgreSQL are killed in turn. Each import that is done
+  has taken effect once, although attempts were killed (else nothing was measured);
+- "lanes": one import behind another person's 15 releases, with lanes and, as the control, in one queue with them.
 
-JSON on standard output. Expected: lost, wrong, doubled and phantom 0 in the first two, lost > 0 in the control.
+JSON on standard output. Expected: lost, wrong, doubled and phantom 0 in all but the control, which has lost > 0.
 """
 
 import argparse
@@ -31,13 +34,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "platform"))
 
 from parts.assessors import Client, Ledger, WebClient, run_clients, verdict
+from parts.job_kills import measure_jobs, measure_lanes
 from parts.kills import measure_services, summary
 from parts.throwaway import folder, in_child, kill_tree, make_campaign, set_up_django
 
 from touchstone import embedded
 
 MANAGE = str(Path(__file__).resolve().parents[1] / "manage.py")
-PARTS = {"services": 0.35, "stack": 0.5, "control": 0.15}  # of the seconds
+PARTS = {"services": 0.3, "stack": 0.4, "control": 0.1, "jobs": 0.2, "lanes": 0.0}  # of the seconds
 PAUSE = 2.0  # seconds between two kills of the stack
 
 
@@ -90,7 +94,7 @@ def measure_stack(root: Path, seconds: float, n_kills: int, n_clients: int) -> d
         ledger, kills = Ledger(), []
 
         def kill_all() -> None:
-            turns = cycle(["web", "worker", "redis", "postgres"])
+            turns = cycle(["web-1", "worker", "front", "redis", "web-2", "quick", "postgres"])
             end = time.monotonic() + seconds
             while time.monotonic() < end and len(kills) < n_kills:
                 time.sleep(PAUSE)
@@ -103,13 +107,20 @@ def measure_stack(root: Path, seconds: float, n_kills: int, n_clients: int) -> d
             time.sleep(PAUSE)
 
         run_clients(clients, ledger, kill_all)
-        return {**verdict(ledger), **summary(kills, ledger)}
+        log_bytes = sum(path.stat().st_size for path in (root / "log").iterdir())
+        return {**verdict(ledger), **summary(kills, ledger), "log_bytes": log_bytes}
 
 
 def measure(part: str, seconds: float, n_kills: int, n_clients: int) -> dict[str, Any]:
     with folder() as root:
         if part == "stack":
             return measure_stack(root / "var", seconds, n_kills, n_clients)
+        if part == "jobs":
+            with product(root / "var"):
+                return measure_jobs(root / "var", seconds, n_kills, lambda: announced(root / "var"))
+        if part == "lanes":
+            with product(root / "var"):
+                return measure_lanes(root / "var")
         return measure_services(root / "servers", seconds, n_kills, n_clients, durable=part == "services")
 
 

@@ -2,7 +2,7 @@
 
     python benchmarks/gold.py --seconds 240
 
-Four questions; the first three are asked of the real product on servers of its own, in a throw-away folder:
+Five questions; the first three are asked of the real product on servers of its own, in a throw-away folder:
 
 - "http": up to 2,000 gold and 2,000 ordinary presentations over HTTP. A gradient-boosted classifier on all
   observables is judged on folds it has not seen;
@@ -11,7 +11,9 @@ Four questions; the first three are asked of the real product on servers of its 
 - "controls": the same with a sleep of a millisecond on gold, and with a scheduler that gives gold first. Both must be
   caught: else the program is blind and the other numbers prove nothing;
 - "colluders": assessors who tell each other what they have seen, in a simulation that is compared with the product
-  on a small campaign.
+  on a small campaign;
+- "managers": the same while a manager requeues, suspends, audits and tops up, in any order; and in the product, what B
+  meets again of what A had judged.
 
 JSON on standard output; tables on standard error, unless --json.
 """
@@ -32,12 +34,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "platform"))
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # the classifier's threads would wait for each other
 
 import numpy as np
-from parts import colluders, presentations, telling
+from parts import colluders, managers, presentations, telling
 from parts.throwaway import folder, in_child, migrated
 from scipy.stats import fisher_exact
 
 SEED = 20
-PARTS = {"http": 0.4, "services": 0.3, "controls": 0.3, "colluders": 0.0}  # of the seconds
+PARTS = {"http": 0.4, "services": 0.3, "controls": 0.3, "colluders": 0.0, "managers": 0.0}  # of the seconds
 N_EACH = 2000  # gold and ordinary presentations for the classifier
 N_SESSIONS = 500
 AUC_LIMIT, P_LIMIT, INTERVAL_LIMIT, COLLUDERS_LIMIT = 0.53, 0.005, 0.25, 0.60
@@ -289,6 +291,14 @@ def measure(part: str, seconds: float, n_campaigns: int) -> Any:
         with folder() as place, migrated(place / "servers"):
             compared = compare_simulation()
         return {"compared": compared, "rows": measure_colluders(n_campaigns)}
+    if part == "managers":
+        with folder() as place, migrated(place / "servers"):
+            met = {
+                "checks come back": managers.met_again(brings_checks_back=True),
+                "control": managers.met_again(brings_checks_back=False),
+            }
+        rows = managers.measure(n_campaigns, SEED)
+        return {"met": met, "rows": rows, "verdict": managers.verdict(rows, met)}
     with folder() as place, migrated(place / "servers"):
         return {"http": measure_http, "services": measure_services, "controls": measure_controls}[part](
             seconds
@@ -311,7 +321,7 @@ def main() -> None:
             part: in_child(__file__, part, share * arguments.seconds, *options)
             for part, share in PARTS.items()
         }
-        result["met"] = verdict(result)
+        result["met"] = verdict(result) | result["managers"]["verdict"]
         if not arguments.json:
             say(table(result["colluders"]["rows"]))
             say("\n".join(f"{'yes' if met else 'NO':4}{name}" for name, met in result["met"].items()))

@@ -16,7 +16,6 @@ import argparse
 import json
 import re
 import sys
-import uuid
 from itertools import pairwise
 from pathlib import Path
 from statistics import median_low
@@ -26,12 +25,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "platform"))
 
 from parts import load
-from parts.load import Answer, Round, Script
+from parts.load import Round, Script
 from parts.places import (
-    GRADES,
     JUDGMENTS_PER_ITEM,
     TURNS,
     Place,
+    assessor,
     fill,
     fill_up,
     open_places,
@@ -44,30 +43,6 @@ TRANSACTION = re.compile(r"BEGIN|COMMIT|SAVEPOINT|RELEASE", re.IGNORECASE)
 
 
 # -- scripts ------------------------------------------------------------------------------------------------
-
-
-def assessor(campaign: str, headers: str) -> Script:
-    """Claim once, then submit and be given the next item, until there is none."""
-    api = f"/api/v1/campaigns/{campaign}"
-    answer: Answer = yield load.request(f"{api}/claim", b"{}", headers, ends=False)
-    n = 0
-    while (token := first_token(answer)) is not None:
-        n += 1
-        body = {
-            "client_token": str(uuid.uuid4()),
-            "token": token,
-            "grade": n % GRADES,
-            "active_milliseconds": 1500,
-        }
-        answer = yield load.request(f"{api}/judgments", json.dumps(body).encode(), headers, ends=True)
-
-
-def first_token(answer: Answer) -> str | None:
-    if answer.status != 200:
-        return None
-    body = json.loads(answer.body)
-    items = body["items"] if "items" in body else [body["item"]]
-    return items[0]["token"] if items and items[0] else None
 
 
 def floor_caller(below: str = "") -> Script:

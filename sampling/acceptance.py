@@ -11,8 +11,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import binom, hypergeom
 
 
 def _count(name: str, value: int, least: int, most: int) -> None:
@@ -33,7 +33,7 @@ def accept_probability(n_topics: int, n_bad: int, n_checked: int, most_bad: int)
     """
     _count("n_bad", n_bad, 0, n_topics)
     _count("n_checked", n_checked, 0, n_topics)
-    return float(hypergeom.cdf(most_bad, n_topics, n_bad, n_checked))
+    return float(scipy.stats.hypergeom.cdf(most_bad, n_topics, n_bad, n_checked))
 
 
 @dataclass(frozen=True)
@@ -251,4 +251,6 @@ def merged_errors(n_votes: int, need: int, false_alarm: float, miss: float) -> t
     for name, value in (("false_alarm", false_alarm), ("miss", miss)):
         if not 0 <= value <= 1:
             raise ValueError(f"{name} must be within [0, 1], got {value}")
-    return float(binom.sf(need - 1, n_votes, false_alarm)), float(binom.cdf(need - 1, n_votes, 1 - miss))
+    return float(scipy.stats.binom.sf(need - 1, n_votes, false_alarm)), float(
+        scipy.stats.binom.cdf(need - 1, n_votes, 1 - miss)
+    )

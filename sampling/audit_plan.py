@@ -8,8 +8,8 @@ functions.
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 
 from sampling.judged import Judged
 from sampling.measures.families import FloatArray
@@ -72,7 +72,7 @@ class Auditable:
             pi = self._combined_probabilities(strategy, size)
             if abs(float(pi.sum()) - target) <= tolerance:
                 return pi
-        root = brentq(
+        root = scipy.optimize.brentq(
             lambda size: float(self._combined_probabilities(strategy, size).sum()) - target,
             *sizes,
             xtol=tolerance,
@@ -104,7 +104,9 @@ class Auditable:
 
         size = target
         if in_folds(target).sum() - target > tolerance:
-            size = brentq(lambda size: float(in_folds(size).sum()) - target, n_more, target, xtol=tolerance)
+            size = scipy.optimize.brentq(
+                lambda size: float(in_folds(size).sum()) - target, n_more, target, xtol=tolerance
+            )
         shares = strategy_shares(strategy, judged, expected_count=size)
         pi, totals = np.zeros(n_items), in_folds(size)
         for k in np.unique(fold):

@@ -7,8 +7,8 @@ gets follows from the frame alone. A constant that is common to all folds would 
 """
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 
 from sampling.arrays import distribution, integers, numbers, probabilities
 from sampling.contrasts import Importance, default_sizes
@@ -172,7 +172,7 @@ def draws_to_reach(q: ArrayLike, earlier: ArrayLike, expected_count: float) -> f
         high += 5.0
         if high > 600.0:
             raise ValueError(f"expected_count must be reachable, got {expected_count} with q down to 0")
-    return float(np.exp(brentq(excess, -50.0, high, xtol=1e-12)))
+    return float(np.exp(scipy.optimize.brentq(excess, -50.0, high, xtol=1e-12)))
 
 
 def _frame_sizes(frame_sizes: ArrayLike, n_items: int) -> FloatArray:

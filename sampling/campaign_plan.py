@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from sampling.arrays import FloatArray
 from sampling.audit_plays import AuditPlay
@@ -123,7 +123,7 @@ class PlayedWidths:
         # Where nothing was played one draw of the spread would be no forecast: its mean is taken.
         chance = rng.chisquare(freedom, variance.size) / freedom if self.n_plays else np.ones(variance.size)
         played = variance * chance
-        widths = np.maximum(stdtrit(freedom, 0.975) * np.sqrt(played), self.half_widths)
+        widths = np.maximum(scipy.special.stdtrit(freedom, 0.975) * np.sqrt(played), self.half_widths)
         return PlayedWidths(
             tuple(widths.tolist()), tuple(variance.tolist()), self.drawing_share, self.n_plays
         )

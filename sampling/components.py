@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
 
 from sampling.leave_out import fits_without_each_fold, some_of_each_fold
 from sampling.logistic import LogisticProblem, logits, minimise
@@ -40,7 +40,7 @@ class RunComponents:
     mean : array [component]
     """
 
-    discounts: csr_array
+    discounts: "scipy.sparse.csr_array"
     axes: FloatArray
     mean: FloatArray
 
@@ -97,7 +97,7 @@ def run_components(ranks: ArrayLike | SparseRuns) -> RunComponents:
     entries = as_ranks(ranks)
     n_items, n_runs = entries.n_items, entries.n_runs
     discount = 1.0 / np.log2(1.0 + entries.value.astype(np.float64))
-    table = csr_array((discount, (entries.item, entries.run)), shape=(n_items, n_runs))
+    table = scipy.sparse.csr_array((discount, (entries.item, entries.run)), shape=(n_items, n_runs))
     if n_runs < FEWEST_RUNS or not n_items:
         return RunComponents(table, np.zeros((n_runs, 0)), np.zeros(0))
     mean = np.asarray(table.sum(axis=0)) / n_items

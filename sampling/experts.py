@@ -15,10 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
-from scipy.sparse.linalg import LinearOperator, cg
-from scipy.special import expit, logit
 
 from sampling.arrays import FloatArray, numbers
 from sampling.logistic import LogisticProblem, minimise
@@ -182,7 +180,7 @@ class Consensus:
     @property
     def probability(self) -> FloatArray:
         """Return the probability of relevance of every document, before any calibration."""
-        p: FloatArray = expit(self.theta)
+        p: FloatArray = scipy.special.expit(self.theta)
         return p
 
 
@@ -236,10 +234,15 @@ def _start(preferences: Preferences) -> FloatArray:
 
 def _gradient(preferences: Preferences, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the gradient, and the curvature W_ij = (n_ij + n_ji) s(theta_i - theta_j) s(theta_j - theta_i)."""
-    chance = expit(np.subtract.outer(theta, theta))
+    chance = scipy.special.expit(np.subtract.outer(theta, theta))
     losses = preferences.pairs * chance
     a, b = preferences.a, preferences.b
-    gradient = preferences.wins - losses.sum(axis=1) + a * expit(-theta) - b * expit(theta)
+    gradient = (
+        preferences.wins
+        - losses.sum(axis=1)
+        + a * scipy.special.expit(-theta)
+        - b * scipy.special.expit(theta)
+    )
     losses *= chance.T
     return gradient, losses
 
@@ -248,7 +251,7 @@ def _direction(
     preferences: Preferences, theta: FloatArray, gradient: FloatArray, curvature: FloatArray, tolerance: float
 ) -> FloatArray:
     """Return about -Hessian^-1 gradient: minus the Hessian is diag(row sums of W + (a + b) p (1 - p)) - W."""
-    of_prior = (preferences.a + preferences.b) * expit(theta) * expit(-theta)
+    of_prior = (preferences.a + preferences.b) * scipy.special.expit(theta) * scipy.special.expit(-theta)
     diagonal = np.maximum(curvature.sum(axis=1) + of_prior, np.finfo(np.float64).tiny)
 
     def product(vector: FloatArray) -> FloatArray:
@@ -256,9 +259,13 @@ def _direction(
         return np.asarray(diagonal * flat - curvature @ flat)
 
     shape = (theta.size, theta.size)
-    hessian = LinearOperator(shape, matvec=product, dtype=np.float64)
-    inverse_diagonal = LinearOperator(shape, matvec=lambda vector: vector / diagonal, dtype=np.float64)
-    found, _ = cg(hessian, gradient, rtol=tolerance, atol=0.0, maxiter=10 * theta.size, M=inverse_diagonal)
+    hessian = scipy.sparse.linalg.LinearOperator(shape, matvec=product, dtype=np.float64)
+    inverse_diagonal = scipy.sparse.linalg.LinearOperator(
+        shape, matvec=lambda vector: vector / diagonal, dtype=np.float64
+    )
+    found, _ = scipy.sparse.linalg.cg(
+        hessian, gradient, rtol=tolerance, atol=0.0, maxiter=10 * theta.size, M=inverse_diagonal
+    )
     return np.asarray(found)
 
 
@@ -274,7 +281,7 @@ class Calibration:
 
     def probability(self, theta: ArrayLike) -> FloatArray:
         """Return the probability of relevance."""
-        p: FloatArray = expit(self.shift + self.slope * np.asarray(theta, dtype=np.float64))
+        p: FloatArray = scipy.special.expit(self.shift + self.slope * np.asarray(theta, dtype=np.float64))
         return p
 
 
@@ -294,15 +301,15 @@ def calibration_by_prevalence(theta: ArrayLike, prevalence: float) -> Calibratio
     values = numbers("theta", theta, least=-1e6, most=1e6)
     if not 0 < prevalence < 1:
         raise ValueError(f"prevalence must be within (0, 1), got {prevalence}")
-    centre = float(logit(prevalence))
+    centre = float(scipy.special.logit(prevalence))
 
     def excess(shift: float) -> float:
-        return float(expit(shift + values).mean()) - prevalence
+        return float(scipy.special.expit(shift + values).mean()) - prevalence
 
     low, high = centre - float(values.max()), centre - float(values.min())
     if excess(low) >= 0 or excess(high) <= 0:  # all alike, but for rounding
         return Calibration((low + high) / 2)
-    return Calibration(float(brentq(excess, low, high, xtol=1e-12)))
+    return Calibration(float(scipy.optimize.brentq(excess, low, high, xtol=1e-12)))
 
 
 def calibration_by_judgments(theta: ArrayLike, is_relevant: ArrayLike) -> Calibration:

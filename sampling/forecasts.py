@@ -1,8 +1,8 @@
 """How many draws with replacement cost as many judgments as a draw without replacement."""
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
 
 from sampling.arrays import distribution
 
@@ -44,4 +44,4 @@ def draws_for_distinct(q: ArrayLike, distinct: float) -> float:
             raise ValueError(
                 f"distinct must be reachable, got {distinct} of {positive.size} items with q down to 0"
             )
-    return float(np.exp(brentq(excess, -50.0, high, xtol=1e-12)))
+    return float(np.exp(scipy.optimize.brentq(excess, -50.0, high, xtol=1e-12)))

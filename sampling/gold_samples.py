@@ -7,8 +7,8 @@ said of them, in their topic or in their number of labels were not chosen unifor
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.stats import chi2
 
 from sampling.arrays import FloatArray
 
@@ -158,7 +158,7 @@ def _sum_test(gold: np.ndarray, values: FloatArray, stratum: np.ndarray) -> floa
     variance = float((m * (1 - m / np.maximum(n, 1)) * spread).sum())
     if variance <= 1e-12 * max(1.0, float(np.square(values).max(initial=0.0))):
         return None
-    return float(chi2.sf(float(centred[gold].sum()) ** 2 / variance, 1))
+    return float(scipy.stats.chi2.sf(float(centred[gold].sum()) ** 2 / variance, 1))
 
 
 def _topics_test(gold: np.ndarray, topic: np.ndarray) -> float | None:
@@ -172,4 +172,4 @@ def _topics_test(gold: np.ndarray, topic: np.ndarray) -> float | None:
     statistic = (
         float(((seen - size * share) ** 2 / (size * share * (1 - share))).sum()) * (n_items - 1) / n_items
     )
-    return float(chi2.sf(statistic, size.size - 1))
+    return float(scipy.stats.chi2.sf(statistic, size.size - 1))

@@ -7,8 +7,8 @@ columns.
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from sampling.measures.families import FloatArray
 
@@ -88,7 +88,7 @@ def gradient(
     problem: LogisticProblem, coefficients: FloatArray, effects: FloatArray, eta: FloatArray | None = None
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the loss's gradient by coefficients and by effects, and the fitted means."""
-    mean = expit(logits(problem, coefficients, effects) if eta is None else eta)
+    mean = scipy.special.expit(logits(problem, coefficients, effects) if eta is None else eta)
     residual = mean - problem.target
     by_column = np.einsum("ji,i->j", problem.columns, residual) + problem.ridge * coefficients
     by_group = np.bincount(problem.group, residual, problem.n_groups) + problem.group_ridge * effects

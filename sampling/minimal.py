@@ -14,9 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
-from scipy.special import expit, logit, ndtr
 
 from sampling.arrays import FloatArray, IndexArray, probabilities
 from sampling.measures.dcg import discount
@@ -92,7 +91,7 @@ class Difference:
     def worse_probability(self) -> float:
         """Return the model's probability that the first run is worse: 0, 1 or, of equals, .5 without variance."""
         if self.variance > 0:
-            return float(ndtr(-self.expected / np.sqrt(self.variance)))
+            return float(scipy.special.ndtr(-self.expected / np.sqrt(self.variance)))
         return 0.5 - 0.5 * float(np.sign(self.expected))
 
     @property
@@ -291,11 +290,13 @@ def shift_to_prevalence(probability: ArrayLike, prevalence: float) -> FloatArray
     wanted = (prevalence * chances.size - float((chances == 1).sum())) / max(1, n_free)
     if not 0 < wanted < 1 or not n_free:
         raise ValueError(f"no shift gives a mean of {prevalence:g}: {chances.size - n_free} are 0 or 1")
-    odds = logit(chances[is_free])
-    middle = float(logit(wanted))
+    odds = scipy.special.logit(chances[is_free])
+    middle = float(scipy.special.logit(wanted))
     # the shift of the largest makes the mean too small, or just right if all are equal; that of the smallest too large
     bounds = (middle - float(odds.max()) - 1.0, middle - float(odds.min()) + 1.0)
-    shift = brentq(lambda step: float(expit(odds + step).mean()) - wanted, *bounds, xtol=1e-13)
+    shift = scipy.optimize.brentq(
+        lambda step: float(scipy.special.expit(odds + step).mean()) - wanted, *bounds, xtol=1e-13
+    )
     result = chances.copy()
-    result[is_free] = expit(odds + shift)
+    result[is_free] = scipy.special.expit(odds + shift)
     return result

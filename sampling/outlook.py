@@ -185,24 +185,34 @@ def outlook(
             f"squares, draw_probability and chances must be of as many items, got {square.size}, {pi.size} "
             f"and {chance.shape}"
         )
-    spread = np.maximum(chance @ value**2 - np.square(chance @ value), 0.0)
-    if np.any((pi == 0) & (square * spread > 0)):
+    known = pi > 0 if drawn is None else np.asarray(drawn, dtype=bool)
+    if audit_probability is not None:
+        audit = probabilities("audit_probability", audit_probability)
+        if audit.size != pi.size or np.any(audit[known] == 0):
+            raise ValueError("audit_probability of an item that can be judged must be above 0")
+    here = _places(square > 0)  # nothing else has a part: of a large pool most have none
+    p, square_here, chance_here = pi[here], square[here], chance[here]
+    spread = np.maximum(chance_here @ value**2 - np.square(chance_here @ value), 0.0)
+    if np.any((p == 0) & (spread > 0)):
         drawing = np.inf
     else:
-        odds = np.divide(1 - pi, pi, out=np.zeros(pi.size), where=pi > 0)
-        drawing = float((odds * square * spread).sum())
+        odds = np.divide(1 - p, p, out=np.zeros(p.size), where=p > 0)
+        drawing = float((odds * square_here * spread).sum())
     if audit_probability is None:
         return Outlook(drawing, None)
-    known = pi > 0 if drawn is None else np.asarray(drawn, dtype=bool)
-    audit = probabilities("audit_probability", audit_probability)
-    if audit.size != pi.size or np.any(audit[known] == 0):
-        raise ValueError("audit_probability of an item that can be judged must be above 0")
     table = numbers("classes", classes, ndim=2)
     predicted = class_predictions(pi @ chance, table, value)
     left = (table * np.square(value[:, None] - predicted[None])).sum(axis=1)  # by true grade
-    often = pi[known] if drawn is None else np.ones(int(known.sum()))
-    terms = often / pi[known] ** 2 * square[known] * (1 / audit[known] - 1) * (chance[known] @ left)
+    judged = _places(known[here])
+    once = p if drawn is None else p**2  # 1/pi^2, times pi where it is not known what is drawn
+    weight = square_here[judged] / once[judged]
+    terms = weight * (1 / audit[here][judged] - 1) * (chance_here @ left)[judged]
     return Outlook(drawing, float(terms.sum()))
+
+
+def _places(chosen: NDArray[np.bool_]) -> NDArray[np.int64] | slice:
+    """Return what takes the chosen entries from an array; without a copy where all are."""
+    return slice(None) if chosen.all() else np.flatnonzero(chosen)
 
 
 def spread_between_topics(
@@ -280,6 +290,23 @@ def outlook_sentence(corrected: Mapping[str, Any]) -> str:
     return " ".join(words)
 
 
+def floor_sentence(n_gold: float | None, now: float | None, floor: float | None) -> str:
+    """Return how far more items narrow the corrected number's interval; empty without an audit of n gold labels.
+
+    `now` is its half-width with the items that are asked for, `floor` the least that any larger number reaches.
+
+    >>> floor_sentence(200.0, 0.62, 0.6)
+    'With an audit of 200, more items do not narrow the corrected interval below ± 0.600 for these topics.'
+    >>> floor_sentence(200.0, 0.62, 0.62)
+    'With an audit of 200, more items do not narrow the corrected interval for these topics.'
+    """
+    if not n_gold or not floor or now is None:
+        return ""
+    below = "" if floor >= 0.995 * now else f" below {_width(floor)}"
+    more = f"more items do not narrow the corrected interval{below} for these topics"
+    return f"With an audit of {round(n_gold):,}, {more}."
+
+
 def _shares(shares: Mapping[str, float]) -> str:
     """Return the parts of the variance, the largest source of topics like these first; empty without a variance."""
     names = {"topics": "topics", "drawing": "drawing", "assessors": "assessors' errors"}
@@ -302,4 +329,9 @@ def _middle(shown: Mapping[str, Any], n_plays: int) -> str:
 
 
 def _width(width: float) -> str:
+    """Return a half-width to read: three decimals, or two digits where these would hide it.
+
+    >>> _width(0.02134), _width(0.00063), _width(0.0)
+    ('± 0.021', '± 0.00063', '± 0.000')
+    """
     return f"± {width:.3f}" if width >= 0.01 or width == 0 else f"± {width:.2g}"

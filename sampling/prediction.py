@@ -16,8 +16,8 @@ from hashlib import blake2b
 
 import numpy as np
 import polars as pl
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import expit, logit
 
 from sampling.arrays import numbers, probabilities
 from sampling.draws import IndexArray, permanent_random_numbers
@@ -322,7 +322,7 @@ def prediction_model(
     ridge = np.broadcast_to(np.asarray(feature_ridge, dtype=np.float64), (scaled.shape[1],))
     if not (np.all((ridge > 0.0) & (ridge < np.inf)) and 0.0 < topic_ridge < np.inf):
         raise ValueError(f"ridges must be positive and finite, got {ridge.tolist()} and {topic_ridge}")
-    before = logit(probability)
+    before = scipy.special.logit(probability)
     columns = np.concatenate([np.ones((1, n_items)), (before - before.mean())[None, :], scaled.T])
     columns = np.ascontiguousarray(columns)  # each in one piece: items are taken from one after the other
     ridges = np.concatenate([[CALIBRATION_RIDGE, CALIBRATION_RIDGE], ridge])
@@ -332,7 +332,7 @@ def prediction_model(
 
 def share_of_gain(eta: FloatArray) -> FloatArray:
     """Return the probability of a logit; of one beyond 30 that of 30."""
-    return np.asarray(expit(np.clip(eta, -_FARTHEST, _FARTHEST)), dtype=np.float64)
+    return np.asarray(scipy.special.expit(np.clip(eta, -_FARTHEST, _FARTHEST)), dtype=np.float64)
 
 
 def _labels(labelled: ArrayLike, label: ArrayLike, n_items: int) -> tuple[IndexArray, FloatArray]:

@@ -10,8 +10,8 @@ draw, so an estimate with p' as the offset of its prediction is as unbiased as w
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import logit
 
 from sampling.arrays import MAX_VALUE, numbers, probabilities
 from sampling.logistic import LogisticProblem, minimise
@@ -67,7 +67,12 @@ class Calibration:
         [0.5]
         """
         before, says, popular = _items(prior, score, popularity)
-        eta = logit(before) + self.intercept + self.slope * (says - 0.5) + self.popularity * popular
+        eta = (
+            scipy.special.logit(before)
+            + self.intercept
+            + self.slope * (says - 0.5)
+            + self.popularity * popular
+        )
         return share_of_gain(eta)
 
 
@@ -121,7 +126,7 @@ def fit_calibration(
     ridge = np.array([CALIBRATION_RIDGE, CALIBRATION_RIDGE, FEATURE_RIDGE])
     topic = np.zeros(says.size, dtype=np.int64)
     shift, slope, of_spread = minimise(
-        LogisticProblem(columns, target, logit(before), topic, 1, ridge, NO_TOPICS)
+        LogisticProblem(columns, target, scipy.special.logit(before), topic, 1, ridge, NO_TOPICS)
     ).coefficients
     is_constant = not columns[2].any()
     per_unit = 0.0 if is_constant else float(of_spread / popular.std())

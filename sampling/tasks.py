@@ -42,7 +42,7 @@ def lay_out_topics(context: Context) -> None:
     context.result = {"n_items": n_items}
 
 
-@handler("order")
+@handler("order", needs_room=False)  # judging goes on by it
 def order_slots(context: Context) -> None:
     """Write what is judged next where judging goes by what it tells, and what the model says now."""
     campaign = Campaign.objects.select_related("collection", "scale").get(pk=context.payload["campaign"])

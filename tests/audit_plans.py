@@ -2,8 +2,9 @@
 
 from django.test import Client
 from django.urls import reverse
-from small_campaign import judge_all, judge_audit, make_assessor, truth_of
+from small_campaign import judge_all, judge_audit, make_assessor, make_campaign, truth_of
 
+from analytics.services.recomputation import recompute
 from sampling.services.auditing import audit
 from touchstone.models import User
 
@@ -47,3 +48,15 @@ def judged(campaign):
 def audited(campaign, n=24):
     audit(campaign=campaign, items_each_time=n, items_in_total=42, seed=5)
     judge_audit(campaign, make_assessor(campaign, "greta", tier="gold"))
+
+
+def audited_campaign(folder, **given):
+    """Return a campaign that is judged with errors, audited in part and computed."""
+    made = make_campaign(folder, **given)
+    people = [make_assessor(made, f"bronze{n}") for n in range(2)]
+    judge_all(made, people, lambda slot, place: (int(slot.item.document.doc_id[-2:]) * 7 + place) % 4)
+    gold = make_assessor(made, "gold", "gold")
+    audit(campaign=made, items_each_time=18, items_in_total=18, strategy="simple", seed=5)
+    judge_audit(made, gold)
+    recompute(campaign=made)
+    return made

@@ -13,6 +13,7 @@ os.environ["TOUCHSTONE_VAR"] = str(_FOLDER / "var")
 os.environ["DJANGO_SETTINGS_MODULE"] = "touchstone.settings"
 for _name in (
     "DATABASE_URL",
+    "DATABASE_OWNER_URL",
     "REDIS_URL",
     "SECRET_KEY",
     "HTTPS",
@@ -105,6 +106,15 @@ def django_db_modify_db_settings(servers: "Servers") -> None:
     app.conf.update(broker_url=servers.redis_url)
 
 
+@pytest.fixture(scope="session")
+def made_roles(servers: "Servers", django_db_setup: None, django_db_blocker: "DjangoDbBlocker") -> None:
+    """The roles as which the product logs in, on the tests' database; tests run as the owner all the same."""
+    import database_roles
+
+    with django_db_blocker.unblock():
+        database_roles.make(servers.passwords)
+
+
 @pytest.fixture(scope="module")
 def module_world(django_db_setup: None, django_db_blocker: "DjangoDbBlocker") -> Iterator[None]:
     """One transaction around a module's tests: what a fixture of the module makes in it, each test finds unchanged.
@@ -119,6 +129,18 @@ def module_world(django_db_setup: None, django_db_blocker: "DjangoDbBlocker") ->
     with django_db_blocker.unblock(), around:
         yield
         transaction.set_rollback(True)
+
+
+@pytest.fixture(autouse=True)
+def one_request_id(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers are compared byte by byte: give every request one id, but where ids are tested (`own_ids`)."""
+    if "own_ids" not in request.fixturenames:
+        monkeypatch.setattr("touchstone.traffic.new_id", lambda: "0" * 32)
+
+
+@pytest.fixture
+def own_ids() -> None:
+    """Ask for requests with the product's own ids."""
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -142,5 +164,6 @@ def child_environment(servers: "Servers", django_db_setup: None) -> dict[str, st
         "REDIS_URL": servers.redis_url,
         "SECRET_KEY": settings.SECRET_KEY,
         "HTTPS": "0",
+        "JUDGING_REQUESTS": "1000000",  # of a session: programs that judge are faster than people
         "DJANGO_SETTINGS_MODULE": "touchstone.settings",
     }

@@ -125,9 +125,10 @@ class Model:
         held = [key for key in self.held(who) if key[0] == item]
         free = [key for key, place in self.places.items() if key[0] == item and place.state == "open"]
         free = [key for key in free if key[1] in PURPOSES[who] and (item, who) not in self.requeued]
+        free.sort(key=lambda key: (key[1] == "silver", key[2]))
         place = None
         if grade is not None and who not in self.suspended:
-            place = counted or next(iter(held + sorted(free)), None)
+            place = counted or next(iter(held + free), None)
         if grade is None:
             self.requeued.discard((item, who))
         if place is None and counted is not None:
@@ -144,12 +145,40 @@ class Model:
         self.newest[key[0], who] = (*self.newest[key[0], who][:2], None)
         self.places[key] = Place()
 
+    def is_complete(self, item):
+        """Return whether the item has all its judgments, so that an audit may select it."""
+        own = [place.state for key, place in self.places.items() if key[:2] == (item, "judge")]
+        return bool(own) and set(own) == {"done"}
+
+    def draw(self, item, k):
+        """Want k judgments of an item: the places that it has as a check become such places, filled ones first."""
+        numbers = [n for n in range(1, k + 1) if (item, "judge", n) not in self.places]
+        checks = sorted(key for key in self.places if key[:2] == (item, "check"))
+        done = [key for key in checks if self.places[key].state == "done"]
+        waiting = [key for key in checks if self.places[key].state == "open"]
+        n_open = max(0, len(numbers) - len(done))
+        for key in done[: len(numbers)] + waiting[:n_open]:
+            self.rename(key, (item, "judge", numbers.pop(0)))
+        for number in numbers:
+            self.places[item, "judge", number] = Place()
+
+    def rename(self, old, new):
+        self.places[new] = self.places.pop(old)
+        for which, (grade, obstacle, place) in self.newest.items():
+            if place == old:
+                self.newest[which] = (grade, obstacle, new)
+
     def release(self, keys):
         for key in keys:
             self.places[key] = Place()
 
+    def comes_back(self, key):
+        """Return whether others judge again what filled this place: whatever it was for."""
+        return True
+
     def requeue(self, who):
         done = [key for key, place in self.places.items() if (place.state, place.assessor) == ("done", who)]
+        done = [key for key in done if self.comes_back(key)]
         for key in done:
             self.set_aside(key)
             self.requeued.add((key[0], who))

@@ -32,6 +32,15 @@ def fall(context):
     raise ValueError(f"attempt {context.job.attempts}")
 
 
+@jobs.handler("lose")
+def lose(context):
+    """Lose the connection in the middle of the work, as when the database restarts, so many times."""
+    leave_mark(context)
+    if context.job.attempts <= context.payload["times"]:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+
+
 @jobs.handler("refuse")
 def refuse(context):
     leave_mark(context)

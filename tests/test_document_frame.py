@@ -95,6 +95,9 @@ def test_the_frame_has_its_own_policy_and_nothing_to_compare_documents_by(shown)
         "Referrer-Policy": "no-referrer",
         "Cache-Control": "private, max-age=3600",
         "Cross-Origin-Opener-Policy": "same-origin",
+        "Permissions-Policy": "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), "
+        "publickey-credentials-get=(), usb=()",
+        "X-Request-ID": "0" * 32,  # of the tests: otherwise each answer has its own
         "Vary": "Accept-Language, Cookie",
         "Content-Language": "en",
     }  # fmt: skip

@@ -7,12 +7,10 @@ from urllib.parse import urlencode
 import axe_playwright_python
 import browser
 import pytest
+from audit_plans import audited_campaign
 from django.urls import reverse
-from small_campaign import judge_all, judge_audit, make_assessor, make_campaign
 
-from analytics.services.recomputation import recompute
 from judging.models import Campaign
-from sampling.services.auditing import audit
 from touchstone.models import Job, User
 
 pytestmark = browser.MARKS
@@ -33,14 +31,7 @@ def web(child_environment) -> Iterator[str]:
 
 @pytest.fixture
 def campaign(transactional_db, tmp_path) -> Campaign:
-    made = make_campaign(tmp_path)
-    people = [make_assessor(made, f"bronze{n}") for n in range(2)]
-    judge_all(made, people, lambda slot, place: (int(slot.item.document.doc_id[-2:]) * 7 + place) % 4)
-    gold = make_assessor(made, "gold", "gold")
-    audit(campaign=made, items_each_time=18, items_in_total=18, strategy="simple", seed=5)
-    judge_audit(made, gold)
-    recompute(campaign=made)
-    return made
+    return audited_campaign(tmp_path)
 
 
 def test_the_planner_is_read_and_used_at_both_widths(chromium, web, campaign):

@@ -95,7 +95,9 @@ def one_connection() -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def no_limits(settings):
     """How often one may ask is tested elsewhere; plain names of static files need no collecting."""
-    settings.API_REQUESTS = settings.API_REQUESTS_PER_ADDRESS = settings.API_WRONG_KEYS = 10**9
+    settings.JUDGING_REQUESTS = settings.API_REQUESTS = settings.API_REQUESTS_PER_ADDRESS = (
+        settings.API_WRONG_KEYS
+    ) = 10**9
     settings.WEBHOOK_HOSTS = ["https://hooks.example"]
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy import sparse
 
 from analytics.estimation.checks import finite, integers
 from analytics.estimation.estimate import Floats, Ints
@@ -93,8 +93,8 @@ class _Block:
     """Some items: their part of the table, its transpose; which (from 0) have which known grade, which no label."""
 
     items: slice
-    part: sparse.csr_array
-    transposed: sparse.csc_array
+    part: "scipy.sparse.csr_array"
+    transposed: "scipy.sparse.csc_array"
     place: Ints
     grade: Ints
     empty: Ints
@@ -133,7 +133,9 @@ class Votes:
     `posterior[item, grade]` is that of the last `take()`; `expect` computes a new one beside it.
     """
 
-    def __init__(self, table: sparse.csr_array, n_assessors: int, n_grades: int, known: KnownGrades) -> None:
+    def __init__(
+        self, table: "scipy.sparse.csr_array", n_assessors: int, n_grades: int, known: KnownGrades
+    ) -> None:
         """Take a table[item, grade * n_assessors + assessor] of counts."""
         self.n_items, self.n_assessors, self.n_grades = table.shape[0], n_assessors, n_grades
         self.known = known
@@ -148,7 +150,7 @@ class Votes:
         self._sum = np.ones((n_grades, n_grades))  # x @ this: every column is the sum of the row
         self._floor = LEAST * (self.cells > 0)[:, :, None]
 
-    def _blocks_of(self, table: sparse.csr_array) -> list[_Block]:
+    def _blocks_of(self, table: "scipy.sparse.csr_array") -> list[_Block]:
         """Return the items, a block at a time. Where all entries are 1, one short row of ones serves all blocks."""
         edges = [*range(0, self.n_items, block_size(self.n_grades)), self.n_items]
         most = int(np.diff(table.indptr[edges]).max())
@@ -159,7 +161,7 @@ class Votes:
             entries = slice(int(pointer[0]), int(pointer[-1]))
             data = table.data[entries] if ones is None else ones[: entries.stop - entries.start]
             parts = (data, table.indices[entries], pointer - pointer[0])
-            part = sparse.csr_array(parts, shape=(stop - start, table.shape[1]))
+            part = scipy.sparse.csr_array(parts, shape=(stop - start, table.shape[1]))
             known = slice(*np.searchsorted(self.known.item, [start, stop]).tolist())
             place = self.known.item[known] - start
             empty = np.flatnonzero(~self.counted[start:stop])
@@ -264,5 +266,5 @@ def votes(labels: Labels, known_item: ArrayLike | None = None, known_grade: Arra
     shape = (labels.n_items, n_assessors * labels.n_grades)
     column = labels.grade * n_assessors + labels.assessor
     places = (labels.item.astype(np.int32), column.astype(np.int32))
-    table = sparse.coo_array((np.ones(labels.item.size), places), shape=shape).tocsr()
+    table = scipy.sparse.coo_array((np.ones(labels.item.size), places), shape=shape).tocsr()
     return Votes(table, n_assessors, labels.n_grades, known)

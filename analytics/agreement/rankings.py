@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
-from scipy.stats import rankdata
 
 from analytics.agreement.inferred import ApForm, InferredScore, NdcgForm, inferred_ap, inferred_ndcg
 from analytics.estimation.checks import finite, integers
@@ -61,12 +60,12 @@ def signed_ranks(values_a: ArrayLike, values_b: ArrayLike) -> SignedRanks | Refu
     difference = difference[difference != 0]
     if difference.size == 0:
         return Refusal(f"all {a.size} topics have the same score from both tiers, so nothing can be tested")
-    rank = rankdata(np.abs(difference))
+    rank = scipy.stats.rankdata(np.abs(difference))
     plus, minus = float(rank[difference > 0].sum()), float(rank[difference < 0].sum())
     n = int(difference.size)
     z = (min(plus, minus) - rank.sum() / 2) / np.sqrt(np.square(rank).sum() / 4)
     exact = _exact_p(rank, min(plus, minus)) if n <= EXACT_UP_TO else None
-    return SignedRanks(n, plus, minus, exact, float(z), float(2 * ndtr(-abs(z))))
+    return SignedRanks(n, plus, minus, exact, float(z), float(2 * scipy.special.ndtr(-abs(z))))
 
 
 def _score_difference(a: Floats, b: Floats) -> Floats:

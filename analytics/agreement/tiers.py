@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
 
 from analytics.estimation.checks import finite, integers
 from analytics.estimation.estimate import Floats, Ints, Refusal
@@ -212,7 +212,7 @@ def _kappa(share: Floats, expected: float, variance: float, n: int) -> Kappa | R
     if variance <= 1e-15:
         return Refusal(f"one judge gave all {n} documents the same label, so agreement cannot be tested")
     z = value / variance**0.5
-    return Kappa(value, observed, expected, variance, z, float(2 * ndtr(-abs(z))), n)
+    return Kappa(value, observed, expected, variance, z, float(2 * scipy.special.ndtr(-abs(z))), n)
 
 
 @dataclass(frozen=True)

@@ -269,7 +269,8 @@ def _learning(campaign: Campaign, draw: Draw) -> dict[str, Any]:
 
     It is of second order, and accepted where every batch that learned says so.
     """
-    learned = list(campaign.draws.exclude(learned_from=None).order_by("batch"))
+    is_first = draw.batch == 1  # nothing was judged from which it could learn
+    learned = [] if is_first else list(campaign.draws.exclude(learned_from=None).order_by("batch"))
     if not learned:
         return {"n_learned": draw.batch, "is_refitted": False}
     return {"n_learned": learned[0].learned_from, "is_refitted": all(one.is_refitted for one in learned)}

@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 from analytics.frames.arrays import CampaignArrays
 from analytics.frames.assembly import assemble
 from analytics.frames.facts import Facts, fingerprint, not_judgeable, read_facts
-from analytics.frames.log import Log, Watermark, is_still_true, is_writing, mark, read_log
+from analytics.frames.log import TABLE, Log, is_still_true, read_log
 from judging.models import Assessor, Campaign
 from sampling.models import AuditSchedule, AuditTier
+from touchstone.watermark import Watermark, is_writing, mark
 
 KEPT_CAMPAIGNS, KEPT_JUDGMENTS = 3, 6_000_000  # by a process; the newest reading is always kept
 READ_ANEW_SECONDS = 600.0  # should something ever change that leaves no trace
@@ -77,7 +78,7 @@ def current_reading(campaign: Campaign) -> Reading:
     reading = (_fold(campaign, known) if known else None) or _read(
         campaign, known.watermark if known else NOTHING_READ
     )
-    if not is_writing():
+    if not is_writing(TABLE):
         _keep(campaign, reading)
     return reading
 
@@ -100,9 +101,10 @@ def _assemble(campaign: Campaign, reading: Reading) -> CampaignArrays:
 
 def _people(campaign: Campaign, known: People | None = None) -> People:
     """Return the campaign's assessors; the cached ones unless an assessor was added or changed tier."""
-    known_by = list(campaign.assessors.order_by("pk").values_list("pk", "tier"))
-    if known is not None and known.known_by == known_by:
-        return known
+    if known is not None:
+        known_by = list(campaign.assessors.order_by("pk").values_list("pk", "tier"))
+        if known.known_by == known_by:
+            return known
     assessors = list(campaign.assessors.select_related("user").order_by("pk"))
     return People(assessors, [(person.pk, person.tier) for person in assessors])
 
@@ -110,7 +112,7 @@ def _people(campaign: Campaign, known: People | None = None) -> People:
 def _read(campaign: Campaign, watermark: Watermark = NOTHING_READ) -> Reading:
     """Read everything. If facts change meanwhile it is read once more, so that all of it is of one moment."""
     for _ in range(TRIES):
-        before, seen = mark(), fingerprint(campaign)
+        before, seen = mark(TABLE), fingerprint(campaign)
         facts = read_facts(campaign)
         people = _people(campaign)
         log, is_all = read_log(campaign, facts.items, people.keys)
@@ -123,7 +125,7 @@ def _read(campaign: Campaign, watermark: Watermark = NOTHING_READ) -> Reading:
 
 def _fold(campaign: Campaign, known: Reading) -> Reading | None:
     """Return the reading with what is new, or None where everything must be read again."""
-    now, seen = mark(), fingerprint(campaign)
+    now, seen = mark(TABLE), fingerprint(campaign)
     people = _people(campaign, known.people)
     n_before = len(known.people.assessors)
     if (

@@ -1,8 +1,6 @@
 """The judgments of a campaign that filled a slot, as columns in the order of their ids; and which of them are new.
 
-Ids are given out in order, but rows become visible in the order of their commits. A `Mark` is what was known before a
-reading: the last id given out, and which transactions were writing judgments then. Whoever had an id by then and was
-not among them had ended. So once none of them is writing any more, a reading sees every judgment up to that id.
+New is what stands above a watermark: see touchstone/watermark.py.
 """
 
 from dataclasses import dataclass, fields
@@ -12,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.frames.facts import Items
-from analytics.frames.rows import fetch_row, fetch_rows, seconds
+from analytics.frames.rows import fetch_rows, seconds
 from judging.models import Campaign
+from touchstone.watermark import Watermark, last_id
 
 # An answer on a check that a manager had made again by others is still one, but no label of an item drawn later.
 JUDGE, CHECK, AUDIT, SILVER, VOID, FORMER_CHECK = range(6)
@@ -43,59 +42,7 @@ TOUCHED = """
   WHERE n.id > %(after)s AND n.assessor_id IN (SELECT id FROM judging_assessor WHERE campaign_id = %(campaign)s)) t
   JOIN judging_judgment j ON j.item_id = t.item_id JOIN judging_slot s ON s.id = j.slot_id
 """
-LAST_ID = "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM judging_judgment_id_seq"
-# A writer of judgments holds this lock from before the first id until the rows are visible (or gone).
-WRITERS = """
-SELECT array_agg(DISTINCT virtualtransaction) FILTER (WHERE pid <> pg_backend_pid()),
-       coalesce(bool_or(pid = pg_backend_pid()), false)
-  FROM pg_locks
- WHERE relation = 'judging_judgment'::regclass AND mode = 'RowExclusiveLock' AND granted
-   AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-"""
-MOST_MARKS = 50
-
-
-@dataclass(frozen=True)
-class Mark:
-    """The last id given out at some moment, and the transactions that were writing judgments just after."""
-
-    last_id: int
-    writers: frozenset[str]
-
-
-def mark() -> Mark:
-    """Return the mark of this moment: take it before reading. The id comes first."""
-    last_id = int(fetch_row(LAST_ID, {})[0])
-    return Mark(last_id, writers())
-
-
-def writers() -> frozenset[str]:
-    """Return the transactions that are writing judgments, without this one: it sees its own."""
-    return frozenset(fetch_row(WRITERS, {})[0] or ())
-
-
-def is_writing() -> bool:
-    """Return whether this transaction has written judgments, which it may still take back."""
-    return bool(fetch_row(WRITERS, {})[1])
-
-
-@dataclass(frozen=True)
-class Watermark:
-    """Up to which id a process has read every judgment there will ever be, and marks that will raise it."""
-
-    last_id: int = 0
-    marks: tuple[Mark, ...] = ()
-
-    def advance(self, now: Mark) -> "Watermark":
-        """Return the watermark after a reading that begins with this mark and reads what is above the old one.
-
-        It sees all judgments up to a mark none of whose writers is still writing.
-        """
-        marks = (*self.marks, now)
-        settled = [old.last_id for old in marks if old.writers.isdisjoint(now.writers)]
-        last_id = max([self.last_id, *settled])
-        # Forgetting some marks of a long wait costs another look at the same judgments, never one that is missed.
-        return Watermark(last_id, tuple(old for old in marks if old.last_id > last_id)[-MOST_MARKS:])
+TABLE = "judging_judgment"
 
 
 @dataclass(frozen=True)
@@ -178,7 +125,7 @@ def read_log(
 
 def is_still_true(log: Log, watermark: Watermark) -> bool:
     """Return whether ids have not been given out anew, and the log's last judgment is still the one of its id."""
-    if int(fetch_row(LAST_ID, {})[0]) < watermark.last_id:
+    if last_id(TABLE) < watermark.last_id:
         return False
     if log.id.size == 0:
         return True

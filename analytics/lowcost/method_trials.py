@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from scipy.special import ndtr
+import scipy
 
 from analytics.lowcost.evaluation_methods import ChosenMethod, Trial, full_judgments
 from analytics.lowcost.run_folder import FolderTopic, RunFolder
@@ -216,7 +216,7 @@ def overall_difference(comparisons: Sequence[Comparison], alternative: Alternati
     weights = 1.0 / (variances + between)
     mean = float((weights * effects).sum() / weights.sum())
     error = math.sqrt(1.0 / weights.sum())
-    upper = float(ndtr(-mean / error))
+    upper = float(scipy.special.ndtr(-mean / error))
     p = {"greater": upper, "less": 1.0 - upper, "two-sided": 2.0 * min(upper, 1.0 - upper)}[alternative]
     return OverallDifference(comparisons[0].method, mean, mean - Z95 * error, mean + Z95 * error, p, between)
 

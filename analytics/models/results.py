@@ -106,7 +106,8 @@ class ConfusionEstimate(models.Model):
     """How an assessor or a group errs: confusion[true_grade][given_grade], rows sum to 1, null where there is no gold.
 
     `key` names the member of the scope: an assessor's id, a tier, a third, a period, a topic, an aggregation;
-    `label` says it in words. `drift_p_value`: whether an assessor's error rates change with time.
+    `label` says it in words, but names nobody: see `shown_label`. `drift_p_value`: whether an assessor's error rates
+    change with time.
     """
 
     class Scope(models.TextChoices):
@@ -155,6 +156,16 @@ class ConfusionEstimate(models.Model):
 
     def __str__(self) -> str:
         return f"{self.scope} {self.label or self.key}"
+
+    @property
+    def n_labels(self) -> int:
+        """Return on how many labels the counts rest; their sum is what these are worth, by chances of an audit."""
+        return self.n_gold_checks + self.n_audited
+
+    @property
+    def shown_label(self) -> str:
+        """Return the label; of an assessor the name of today, which no row that stays for ever holds."""
+        return str(self.assessor) if self.assessor is not None else self.label
 
 
 def method_choices() -> list[tuple[str, str]]:

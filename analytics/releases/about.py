@@ -46,6 +46,7 @@ class About:
     counts: Mapping[str, int] = field(default_factory=dict)
     changes: Mapping[str, Any] = field(default_factory=dict)
     merkle_root: str = ""
+    ledger: str = ""  # the head of the hash chain when it was made
 
     @property
     def folder(self) -> str:
@@ -70,6 +71,7 @@ class About:
             "prefers_gold": self.prefers_gold,
             "includes_documents": self.includes_documents,
             "counts": dict(self.counts),
+            **({"ledger": self.ledger} if self.ledger else {}),
         }
 
 

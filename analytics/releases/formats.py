@@ -137,7 +137,8 @@ RELEASE_FILES = (
         "check all files and compute the numbers again; they need Python and NumPy alone",
     ),
     ReleaseFile(
-        ("manifest.json",), "every file with its size and SHA-256, and the Merkle root of all judgments"
+        ("manifest.json",),
+        "every file with its size and SHA-256, the Merkle root of all judgments, and the head of the ledger",
     ),
     ReleaseFile(("croissant.json",), "a description of the tables for software"),
     ReleaseFile(("CITATION.txt", "CITATION.bib"), "how to cite"),

@@ -53,7 +53,8 @@ def confusion_tables(facts: Facts) -> Iterator[tuple[str, str, Floats, int, int]
     n_checks, n_audited = checks.sum(axis=(1, 2)).astype(int), np.bincount(who[once], minlength=n)
     for place, assessor in enumerate(facts.assessors):
         yield "assessor", assessor, together[place], int(n_checks[place]), int(n_audited[place])
-    yield "pooled", "all", together.sum(axis=0), int(n_checks.sum()), int(n_audited.sum())
+    if n:  # where nobody has judged, nobody errs
+        yield "pooled", "all", together.sum(axis=0), int(n_checks.sum()), int(n_audited.sum())
     tiers = np.array(facts.tiers)
     for tier in sorted(set(facts.tiers)):
         own = tiers == tier

@@ -1,10 +1,8 @@
 """Tests against what is known from elsewhere: the prior of the draw, gold checks and audits."""
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
-from scipy.stats import rankdata
-from scipy.stats import t as student
 
 from analytics.screening.log import Mask, ScreeningLog
 from analytics.screening.peers import (
@@ -35,7 +33,7 @@ def auc(scores: ArrayLike, labels: ArrayLike) -> float:
     """
     given = np.asarray(labels)
     n_relevant = int(given.sum())
-    ranks = rankdata(np.asarray(scores))[given == 1]
+    ranks = scipy.stats.rankdata(np.asarray(scores))[given == 1]
     return float((ranks.sum() - n_relevant * (n_relevant + 1) / 2) / (n_relevant * (given.size - n_relevant)))
 
 
@@ -108,7 +106,10 @@ def no_relation(log: ScreeningLog) -> Finding:
     deviation = (z - centres) / np.maximum(1.0, spreads)
     deviation[~has_peers(~np.isnan(means))] = np.nan
     return finding(
-        np.asarray(student.cdf(deviation, DEGREES)), means, NO_PRIOR, log.topics_of(known & (values < 0.5))
+        np.asarray(scipy.stats.t.cdf(deviation, DEGREES)),
+        means,
+        NO_PRIOR,
+        log.topics_of(known & (values < 0.5)),
     )
 
 
@@ -198,5 +199,5 @@ def less_accurate(counts: ArrayLike) -> FloatArray:
     is_known = n.sum(axis=1) >= FEWEST_KNOWN_IN_ALL
     tested = is_known & has_peers(is_known) & (variance > 0)
     p = np.full(tested.size, np.nan)
-    p[tested] = ndtr((deviation[tested] + 0.5) / np.sqrt(variance[tested]))
+    p[tested] = scipy.special.ndtr((deviation[tested] + 0.5) / np.sqrt(variance[tested]))
     return p

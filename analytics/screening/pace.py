@@ -5,8 +5,8 @@ place of one half, and the test of giving up, are ours.
 """
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
 
 from analytics.screening.log import ScreeningLog
 from analytics.screening.peers import (
@@ -84,7 +84,7 @@ def _weighted_fit(
     rows = [assessor, *(np.full(y.size, n_assessors + one) for one in range(covariates.shape[1]))]
     values = [weights, *(weights * column for column in covariates.T)]
     places = (np.concatenate(rows), np.tile(topic, len(rows)))
-    cross = coo_array((np.concatenate(values), places), shape=shape).tocsr()
+    cross = scipy.sparse.coo_array((np.concatenate(values), places), shape=shape).tocsr()
     left = np.zeros((shape[0], shape[0]))
     left[np.arange(n_assessors), np.arange(n_assessors)] = np.bincount(
         assessor, weights, minlength=n_assessors

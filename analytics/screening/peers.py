@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
-from scipy.stats import binom
-from scipy.stats import t as student
 
 from analytics.screening.log import Mask
 from sampling.arrays import FloatArray, IndexArray
@@ -64,11 +63,11 @@ def z_scores(values: FloatArray, *, least_spread: float = 0.0) -> tuple[FloatArr
 
 def lower_tail(z: FloatArray, degrees: ArrayLike) -> FloatArray:
     """Return P(T <= z) by Student's t: with few peers their median and MAD are coarse."""
-    return np.asarray(student.cdf(z, np.maximum(degrees, 1)))
+    return np.asarray(scipy.stats.t.cdf(z, np.maximum(degrees, 1)))
 
 
 def two_sided(z: FloatArray, degrees: ArrayLike) -> FloatArray:
-    return np.asarray(2.0 * student.sf(np.abs(z), np.maximum(degrees, 1)))
+    return np.asarray(2.0 * scipy.stats.t.sf(np.abs(z), np.maximum(degrees, 1)))
 
 
 def peer_rate(successes: FloatArray, totals: FloatArray) -> FloatArray:
@@ -79,7 +78,7 @@ def peer_rate(successes: FloatArray, totals: FloatArray) -> FloatArray:
 
 def upper_tail(successes: FloatArray, totals: FloatArray, rate: FloatArray) -> FloatArray:
     """Return P(X >= successes) for X binomial."""
-    return np.asarray(binom.sf(successes - 1, totals, rate))
+    return np.asarray(scipy.stats.binom.sf(successes - 1, totals, rate))
 
 
 def finding(

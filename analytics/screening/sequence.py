@@ -9,8 +9,7 @@ from functools import cache
 from itertools import pairwise
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import comb
+import scipy
 
 from analytics.screening.log import ScreeningLog
 from analytics.screening.peers import (
@@ -52,12 +51,14 @@ def change_distribution(n_relevant: int, n_other: int) -> FloatArray:
             changes // 2,
         )  # pieces into which each kind is cut, less 1 where even
         if changes % 2:  # an even number of runs: as many of each kind
-            ways = 2 * comb(n_relevant - 1, first - 1) * comb(n_other - 1, first - 1)
+            ways = (
+                2 * scipy.special.comb(n_relevant - 1, first - 1) * scipy.special.comb(n_other - 1, first - 1)
+            )
         else:
-            ways = comb(n_relevant - 1, second) * comb(n_other - 1, second - 1)
-            ways += comb(n_relevant - 1, second - 1) * comb(n_other - 1, second)
+            ways = scipy.special.comb(n_relevant - 1, second) * scipy.special.comb(n_other - 1, second - 1)
+            ways += scipy.special.comb(n_relevant - 1, second - 1) * scipy.special.comb(n_other - 1, second)
         probabilities[changes] = ways
-    distribution: FloatArray = probabilities / comb(n, n_relevant)
+    distribution: FloatArray = probabilities / scipy.special.comb(n, n_relevant)
     return distribution
 
 
@@ -102,7 +103,7 @@ def sticky_distribution(exchangeable: FloatArray, stickiness: float) -> FloatArr
         values /= values.sum()
         return values
 
-    g = brentq(lambda g: float(tilt(g) @ changes[support]) - goal, 0.0, 50.0)
+    g = scipy.optimize.brentq(lambda g: float(tilt(g) @ changes[support]) - goal, 0.0, 50.0)
     result = np.zeros(exchangeable.size)
     result[support] = tilt(g)
     return result

@@ -5,6 +5,7 @@ each claim looks from a random one, a coin says whether a check comes, and no as
 `benchmarks/gold.py` compares the simulation with the product on a small campaign.
 """
 
+import math
 import random
 from bisect import bisect_left, insort
 from collections import defaultdict
@@ -88,6 +89,8 @@ class Campaign:
         self.seen: list[set[int]] = [set() for _ in range(setting.n_assessors)]
         self.topic = [self.rng.randrange(setting.n_topics) for _ in range(setting.n_assessors)]
         self.sightings: list[Sighting] = []
+        # By assessor the slots that they filled: topic, position, item.
+        self.filled: list[list[tuple[int, float, int]]] = [[] for _ in range(setting.n_assessors)]
 
     def _topics(self) -> range:
         return range(self.setting.n_topics)
@@ -106,8 +109,13 @@ class Campaign:
         return Open(sorted(gold.slots + decoys.slots))
 
     def run(self) -> "Campaign":
-        active = list(range(self.setting.n_assessors))
-        while active:
+        self.work(list(range(self.setting.n_assessors)))
+        return self
+
+    def work(self, people: list[int], at_most: float = math.inf) -> None:
+        """Let these people judge in random turns, so many items at most, until nobody of them has work."""
+        active, end = list(people), len(self.sightings) + at_most
+        while active and len(self.sightings) < end:
             assessor = self.rng.choice(active)
             lease = self.claim(assessor)
             if lease is None:
@@ -115,7 +123,6 @@ class Campaign:
             else:
                 topic, item = lease
                 self.sightings.append(Sighting(len(self.sightings), assessor, topic, item))
-        return self
 
     def claim(self, assessor: int) -> tuple[int, int] | None:
         seen = self.seen[assessor]
@@ -131,8 +138,9 @@ class Campaign:
                 slots, place = self.checks[topic].slots, check
             if place is None:
                 continue
-            item = slots.pop(place)[1]
+            position, item = slots.pop(place)
             seen.add(item)
+            self.filled[assessor].append((topic, position, item))
             self.topic[assessor] = topic
             return topic, item
         return None

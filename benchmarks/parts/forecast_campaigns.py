@@ -1,5 +1,6 @@
 """Part of benchmarks/forecasts.py: pools with complete judgments, and campaigns that are drawn and judged on them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from analytics.estimation.two_phase import two_phase
 from analytics.planning.audit_outlook import AuditedTarget
 from analytics.planning.audit_outlook import outlook as next_audit_outlook
 from analytics.planning.campaign_plays import STEPS
+from analytics.planning.purchases import Purchase, next_purchase
 from sampling.audit_plan import middle_grades
 from sampling.audit_plays import AuditPlay
 from sampling.campaign_plan import CampaignPlan
@@ -185,14 +187,25 @@ class Judging:
 
     def width(self, audit: AuditSample, w: Floats, seed: int) -> float:
         """Return the half-width of the reported number; no number where it is refused."""
+        return self.widths(audit, [w], seed)[0]
+
+    def widths(self, audit: AuditSample, weights: Sequence[Floats], seed: int) -> list[float]:
+        """Return the half-width of each reported number."""
+        rows = self.estimates(audit, weights, seed)
+        return [(row.high - row.low) / 2 if isinstance(row, Estimate) else float("nan") for row in rows]
+
+    def estimates(
+        self, audit: AuditSample, weights: Sequence[Floats], seed: int
+    ) -> Sequence[Estimate | Refusal]:
+        """Return each reported number."""
         pool, drawing = self.drawing.pool, self.drawing
         fold = np.random.default_rng([seed, 3]).integers(0, N_FOLDS, pool.n_items)
         known = Foreknowledge(*item_evidence(pool.collection.rank, pool.depth), fold, pool.prior)
         n_topics = int(pool.collection.topic.max()) + 1
         frame = Frame(n_topics, pool.collection.topic, self.here, drawing.chance[self.here])
         found = predicted_gold(frame, audit, pool.gains, labels=self.labels, known=known)
-        row = two_phase(
-            TargetWeights(from_dense(w[None][:, self.here]), paired=False),
+        return two_phase(
+            TargetWeights(from_dense(np.stack([w[self.here] for w in weights])), paired=False),
             draw_probability=drawing.chance[self.here],
             audited=audit.audited,
             gold=pool.gains[audit.gold_grade],
@@ -200,9 +213,33 @@ class Judging:
             before=found.before[self.here],
             after=found.after,
             spread=found.spread,
-            before_total=[0.0],
-        ).estimates[0]
-        return (row.high - row.low) / 2 if isinstance(row, Estimate) else float("nan")
+            before_total=np.zeros(len(weights)),
+        ).estimates
+
+    def advice(
+        self, audit: AuditSample, w: Floats, seed: int, *, votes: int, budget: float
+    ) -> tuple[float, float, float]:
+        """Return what the planner buys for this money, as factors of the items and the gold so far, and its half-width.
+
+        Counted are items that matter to the number, as the product counts them; the prices are its examples.
+        """
+        found = self.estimates(audit, [w], seed)[0]
+        if isinstance(found, Refusal):
+            return 1.0, 1.0, float("nan")
+        parts, matters = dict(found.components), w[self.here] != 0
+        judged, audited = int(matters.sum()), int((matters & audit.audited).sum())
+        prices = (0.1, 1.0)
+        best: Purchase | None = None
+        for frame in (int((w != 0).sum()), judged):  # gold alone is always one of the choices
+            bought = next_purchase(
+                *(parts["drawing"], parts["gold"], judged, audited, *prices),
+                budget=budget, frame_size=frame, judgments_per_item=votes,
+            )  # fmt: skip
+            if isinstance(bought, Purchase) and (best is None or bought.half_width < best.half_width):
+                best = bought
+        if best is None:
+            return 1.0, 1.0, float("nan")
+        return 1 + best.items / judged, 1 + best.gold / audited, best.half_width
 
     def next_audit(self, first: AuditSample, second: AuditSample, w: Floats, now: float) -> float:
         """Return the forecast after the second audit, as the product makes it, when the first one is complete."""

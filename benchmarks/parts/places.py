@@ -8,13 +8,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import psycopg
-from parts import floor
+from parts import floor, load
+from parts.load import Answer, Script
 
 from touchstone import embedded
 from touchstone.processes import Program, answers
@@ -26,6 +28,7 @@ CHECK_RATE, CHECKS_PER_TOPIC, CHECK_EXPOSURES = 0.1, 12, 20
 SPARE_DOCUMENTS = 3000  # of 50 items each: judged items are replaced by unseen ones
 DOCUMENT_BYTES = 2000
 SERVERS = ("floor", "product")
+N_WEB = 2  # web processes of the product
 TURNS = ("floor in SQL", "floor", "product")  # the first two are views of one server
 
 
@@ -107,7 +110,7 @@ def make_place(root: Path, servers: embedded.Servers, n_slots: int, n_assessors:
 def environment(place: Place) -> dict[str, str]:
     ours = {"TOUCHSTONE_VAR": str(place.root), "DJANGO_SETTINGS_MODULE": "touchstone.settings"}
     theirs = {name: value for name, value in os.environ.items() if name not in ("DATABASE_URL", "REDIS_URL")}
-    return {**theirs, **ours, "LOG_LEVEL": "ERROR"}
+    return {**theirs, **ours, "LOG_LEVEL": "ERROR", "JUDGING_REQUESTS": "1000000000"}
 
 
 def start_web(place: Place) -> None:
@@ -134,7 +137,37 @@ def web_options() -> list[str]:
     source = (Path(embedded.__file__).parent / "management/commands/stack.py").read_text()
     listed = re.search(r"^WEB = \[(.*?)\]", source, re.MULTILINE | re.DOTALL)
     assert listed
-    return re.findall(r'"(.+?)"', listed[1])
+    words = re.findall(r'"(.+?)"', listed[1])
+    # Without the front door one master has the workers of both.
+    words[words.index("--workers") + 1] = str(N_WEB)
+    return words
+
+
+# -- scripts ------------------------------------------------------------------------------------------------
+
+
+def assessor(campaign: str, headers: str) -> Script:
+    """Claim once, then submit and be given the next item, until there is none."""
+    api = f"/api/v1/campaigns/{campaign}"
+    answer: Answer = yield load.request(f"{api}/claim", b"{}", headers, ends=False)
+    n = 0
+    while (token := first_token(answer)) is not None:
+        n += 1
+        body = {
+            "client_token": str(uuid.uuid4()),
+            "token": token,
+            "grade": n % GRADES,
+            "active_milliseconds": 1500,
+        }
+        answer = yield load.request(f"{api}/judgments", json.dumps(body).encode(), headers, ends=True)
+
+
+def first_token(answer: Answer) -> str | None:
+    if answer.status != 200:
+        return None
+    body = json.loads(answer.body)
+    items = body["items"] if "items" in body else [body["item"]]
+    return items[0]["token"] if items and items[0] else None
 
 
 # -- rows ---------------------------------------------------------------------------------------------------

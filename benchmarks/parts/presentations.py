@@ -148,6 +148,17 @@ def through_services(world: World, seconds: float, seed: int, n_sessions: int) -
     return seen
 
 
+def judge_all_there_is(assessor: Any) -> set[uuid.UUID]:
+    """Let one assessor judge until there is no work; return the items."""
+    from judging.services import assign
+
+    items = set()
+    while (held := assign.claim(assessor=assessor, n=1).item) is not None:
+        assign.submit(assessor=assessor, token=held.token, client_token=uuid.uuid4(), grade=1)
+        items.add(held.item_id)
+    return items
+
+
 def as_simulated(world: World, setting: colluders.Setting, seed: int) -> colluders.Campaign:
     """Let the world's assessors judge, in random turns, until no assessor has work; return it like a simulated one."""
     from judging.models import Item

@@ -14,7 +14,14 @@ from judging.models.collections import (
     ScoreList,
     Topic,
 )
-from judging.models.entry import Invitation, Participant, TrainingAnswer, TrainingGrant, TrainingItem
+from judging.models.entry import (
+    ImportedName,
+    Invitation,
+    Participant,
+    TrainingAnswer,
+    TrainingGrant,
+    TrainingItem,
+)
 from judging.models.judgments import (
     IMPORTED_JUDGMENTS,
     Adjudication,
@@ -37,6 +44,7 @@ __all__ = [
     "Document",
     "GoldAnswer",
     "Grade",
+    "ImportedName",
     "Invitation",
     "Item",
     "Judgment",

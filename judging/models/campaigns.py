@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from judging.check_grades import AT_MOST, IN_TURN, check_grades_choices
 from judging.judging_orders import RANDOM_ORDER, judging_order_choices
 from judging.kinds import DEFAULT_KIND, kind_choices
 from judging.label_aggregation import DEFAULT_LABEL_SCORE, label_score_choices
@@ -91,6 +92,10 @@ class Campaign(models.Model):
     # At most so often is one gold check shown in all; more than k of them are hidden among repeated decoys.
     gold_check_exposures = models.PositiveSmallIntegerField(default=20)
     decoys_per_check = models.PositiveSmallIntegerField(default=1)
+    # Campaigns from before this could be chosen go on taking the grades in turn.
+    check_grades = models.CharField(
+        max_length=10, choices=check_grades_choices, default=AT_MOST.key, db_default=IN_TURN.key
+    )
     highlights_terms = models.BooleanField(default=True)
     break_minutes = models.PositiveSmallIntegerField(default=45)  # 0: nobody is reminded
     consent = models.TextField(blank=True)  # Markdown; empty: nobody is asked
@@ -173,6 +178,10 @@ class Campaign(models.Model):
                 name="judging_campaign_decoys",
                 condition=Q(decoys_per_check__gte=0, decoys_per_check__lte=5),
                 violation_error_message="A repeated check is hidden among 0 to 5 decoys.",
+            ),
+            models.CheckConstraint(
+                name="judging_campaign_check_grades",
+                condition=Q(check_grades__in=["in-turn", "as-drawn", "at-most"]),
             ),
             models.CheckConstraint(
                 name="judging_campaign_training",

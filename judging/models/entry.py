@@ -69,6 +69,19 @@ class Participant(models.Model):
         return f"{self.campaign_id} {self.pk}"
 
 
+class ImportedName(models.Model):
+    """What a file of judgments calls an assessor that its import made: here alone, so that it can be erased."""
+
+    assessor = models.OneToOneField(Assessor, on_delete=models.PROTECT, related_name="imported_name")
+    source = (
+        models.TextField()
+    )  # where the file says it is from: other files of that source mean the same people
+    name = models.TextField()
+
+    def __str__(self) -> str:
+        return f"{self.assessor_id}"
+
+
 class TrainingItem(models.Model):
     """A document with its grade and the reason for it, shown with feedback before the first real item; never a check.
 

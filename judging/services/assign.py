@@ -216,7 +216,8 @@ def _locked_facts(sql: str, parameters: dict[str, Any]) -> AssessorContext:
     """
     lock = {"kind": ASSESSOR_LOCK, "user": parameters["user"]}
     locking, reading = _cursor(tuple_row), _cursor(class_row(AssessorContext))
-    with locking, reading, connection.connection.pipeline():
+    # What fails when the pipeline ends is Django's error, as what fails in it: the request is answered with 503.
+    with connection.wrap_database_errors, locking, reading, connection.connection.pipeline():
         locking.execute(statements.LOCK, lock)
         reading.execute(sql, parameters)
         facts: AssessorContext | None = reading.fetchone()

@@ -18,15 +18,14 @@ from judging.models import (
     CampaignTopic,
     Collection,
     Document,
-    GoldAnswer,
     Grade,
     Item,
     Scale,
     Slot,
     Topic,
-    TrainingItem,
 )
 from judging.scheduler import N_POSITIONS, plan_checks, positions
+from judging.services.check_gold import as_allotted, gold_by_grade, in_turn, told_by_topic
 from judging.services.collections import really_changed
 from judging.services.errors import AssessorKnown, KindUnknown, LabelScoreUnknown, NameTaken, Refused
 from judging.services.leases import lock_requests, release_all
@@ -98,7 +97,7 @@ def add_assessor(
 ) -> Assessor:
     with transaction.atomic():
         assessor = Assessor.objects.create(campaign=campaign, user=user, tier=tier, kind=kind)
-        record("added assessor", campaign, actor=actor, assessor=user.get_username(), tier=tier)
+        record("added assessor", campaign, actor=actor, assessor=user.pk, tier=tier)
     return assessor
 
 
@@ -128,8 +127,7 @@ def set_status(*, assessor: Assessor, status: str, actor: User | None, **detail:
         Assessor.objects.filter(pk=assessor.pk).update(status=status)
         if status == Assessor.Status.SUSPENDED:
             release_all(assessor=assessor)
-        username = assessor.user.get_username()
-        record(f"set {status}", assessor.campaign, actor=actor, assessor=username, **detail)
+        record(f"set {status}", assessor.campaign, actor=actor, assessor=assessor.user_id, **detail)
 
 
 def set_score_and_costs(
@@ -161,8 +159,8 @@ def set_assessor_rules(
     with transaction.atomic():
         Assessor.objects.filter(pk=assessor.pk).update(quota=quota, team=team)
         assessor.first_topics.set(first_topics)
-        username = assessor.user.get_username()
-        record("set rules", assessor.campaign, actor=actor, assessor=username, quota=quota, team=team)
+        rules = {"quota": quota, "team": team}
+        record("set rules", assessor.campaign, actor=actor, assessor=assessor.user_id, **rules)
 
 
 def set_topic_teams(*, campaign: Campaign, teams: Mapping[int, str], actor: User | None) -> None:
@@ -280,18 +278,24 @@ def _make_judgment_slot(slot: Slot, number: int) -> None:
 
 
 def add_check_slots(
-    *, campaign: Campaign, seed: int, new_items: Mapping[int, int], undrawn: Callable[[str], Sequence[str]]
+    *,
+    campaign: Campaign,
+    seed: int,
+    new_items: Mapping[int, int],
+    undrawn: Callable[[str], Sequence[str]],
+    grades: Mapping[int, Sequence[int]] | None = None,
 ) -> int:
     """Make unannounced gold checks, and decoys where checks are shown more often than other items.
 
     `new_items` says how many items each topic (by its key) has just got; what earlier batches made stays. Checks are
     never items drawn so far: whoever met one as a check could not fill a wanted judgment of it. `undrawn` gives the
-    pooled documents of a topic that were not drawn. Returns how many items.
+    pooled documents of a topic that were not drawn. `grades` says of how many checks of a topic the grade is 0, 1, ...;
+    without it the grades are taken in turn. Returns how many items.
     """
     topics = list(campaign.collection.topics.filter(pk__in=new_items).order_by("pk"))
     rng = {topic.pk: random.Random(f"{seed} {topic.topic_id}") for topic in topics}
-    gold, told = _gold_by_topic(campaign, rng), _told_by_topic(campaign, topics)
-    here = _items_by_topic(campaign, topics)
+    gold, told = gold_by_grade(campaign, list(rng)), told_by_topic(campaign, topics)
+    here, scale = _items_by_topic(campaign, topics), campaign.scale.values()
     rules = CampaignTopic.objects.filter(campaign=campaign, topic__in=topics)
     earlier = dict(rules.values_list("topic_id", "check_rate"))
     made: list[tuple[Item, int]] = []
@@ -299,8 +303,18 @@ def add_check_slots(
     with transaction.atomic():
         for topic in topics:
             pooled = _pooled_documents(campaign, undrawn(topic.topic_id)) if topic.pk in gold else set()
+            answers = (
+                in_turn(gold[topic.pk], rng[topic.pk])
+                if grades is None
+                else as_allotted(
+                    gold[topic.pk],
+                    dict(zip(scale, grades.get(topic.pk, ()), strict=False)),
+                    pooled.__contains__,
+                    rng[topic.pk],
+                )
+            )
             # Documents that no run returned would look odd among the others: they come last.
-            answers = sorted(gold.get(topic.pk, []), key=lambda document: document not in pooled)
+            answers.sort(key=lambda document: document not in pooled)
             others = sorted(pooled - told[topic.pk] - here[topic.pk])
             rng[topic.pk].shuffle(others)
             n_new = new_items[topic.pk]
@@ -334,40 +348,6 @@ def _items_by_topic(campaign: Campaign, topics: Sequence[Topic]) -> dict[int, se
     for topic, document in campaign.items.filter(topic__in=topics).values_list("topic_id", "document_id"):
         found[topic].add(document)
     return found
-
-
-def _gold_by_topic(campaign: Campaign, rng: Mapping[int, random.Random]) -> dict[int, list[int]]:
-    """Return by topic the documents with a gold answer that may be checks, the grades in turn: no row stays empty."""
-    grades = set(campaign.scale.values())
-    by_topic: dict[int, dict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
-    known = GoldAnswer.objects.filter(topic__in=list(rng), grade__in=grades)
-    mine = {"campaign": campaign, "topic__in": list(rng)}
-    taken = set(Item.objects.filter(**mine).values_list("topic_id", "document_id"))
-    # What the training shows with feedback is no secret any more.
-    taken |= set(TrainingItem.objects.filter(**mine).values_list("topic_id", "document_id"))
-    rows = known.order_by("topic_id", "document_id").values_list("topic_id", "document_id", "grade")
-    for topic, document, grade in rows.iterator():
-        if (topic, document) not in taken:
-            by_topic[topic][grade].append(document)
-    in_turn = {}
-    for topic, by_grade in by_topic.items():
-        columns = [rng[topic].sample(documents, len(documents)) for documents in by_grade.values()]
-        rng[topic].shuffle(columns)
-        turns = range(max(map(len, columns)))
-        in_turn[topic] = [column[turn] for turn in turns for column in columns if turn < len(column)]
-    return in_turn
-
-
-def _told_by_topic(campaign: Campaign, topics: Sequence[Topic]) -> dict[int, set[int]]:
-    """Return by topic the documents whose grade somebody knows, on this scale or another: no decoy is one of them."""
-    told: dict[int, set[int]] = defaultdict(set)
-    for known in (
-        GoldAnswer.objects.filter(topic__in=topics),
-        TrainingItem.objects.filter(campaign=campaign, topic__in=topics),
-    ):
-        for topic, document in known.values_list("topic_id", "document_id").iterator():
-            told[topic].add(document)
-    return told
 
 
 def _pooled_documents(campaign: Campaign, doc_ids: Sequence[str]) -> set[int]:

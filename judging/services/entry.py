@@ -68,7 +68,7 @@ def create_invitation(
             team=team,
             quota=quota,
         )
-        record("invited", campaign, actor=user, note=note, tier=tier, uses=max_uses, days=days)
+        record("invited", campaign, actor=user, invitation=made.pk, tier=tier, uses=max_uses, days=days)
     return made
 
 
@@ -77,7 +77,7 @@ def revoke_invitation(*, invitation: Invitation, user: User) -> None:
     with transaction.atomic():
         ended = Invitation.objects.filter(pk=invitation.pk, revoked_at=None).update(revoked_at=Now())
         if ended:
-            record("revoked an invitation", invitation.campaign, actor=user, note=invitation.note)
+            record("revoked an invitation", invitation.campaign, actor=user, invitation=invitation.pk)
 
 
 def usable_invitation(*, token: uuid.UUID) -> Invitation:
@@ -124,8 +124,7 @@ def join(*, token: uuid.UUID, user: User) -> Assessor:
         )
         if is_new:
             Invitation.objects.filter(pk=invitation.pk).update(n_used=F("n_used") + 1)
-            name = user.get_username()
-            record("joined by invitation", campaign, actor=user, assessor=name, tier=invitation.tier)
+            record("joined by invitation", campaign, actor=user, assessor=user.pk, tier=invitation.tier)
     return assessor
 
 

@@ -380,7 +380,8 @@ def queue_import(
             "uploads": uploads,
             "options": options,
         }
-        job = jobs.enqueue(kind="import", payload=payload, user=user)
+        n_bytes = sum(file.size or 0 for file in files)
+        job = jobs.enqueue(kind="import", payload=payload, user=user, n_bytes=n_bytes)
     remove_orphans("uploads", _is_waiting)
     if job is None:
         raise RuntimeError("a job without a key was not queued")

@@ -10,18 +10,19 @@ from django.contrib.auth.hashers import make_password
 from django.db import connection
 
 from judging.models import (
-    IMPORTED_JUDGMENTS,
     Assessor,
     Campaign,
     Collection,
     GoldAnswer,
+    ImportedName,
+    Item,
     Judgment,
     Lease,
     Slot,
 )
 from judging.services.judgment_formats import REJECT, JudgmentFile
 from judging.services.sources import copy_rows, tell_planner
-from touchstone.models import Event, User
+from touchstone.models import User
 
 INCOMING = "ordinal bigint, topic_id text, doc_id text, assessor text, grade integer"
 # Each id is looked up by itself: a join with tables this full and this fresh was planned as 2 billion comparisons.
@@ -133,48 +134,43 @@ NAMES = "SELECT assessor FROM incoming GROUP BY assessor ORDER BY min(ordinal)"
 
 def add_assessors(
     campaign: Campaign, source_name: str, kind: str, tier: str = Assessor.Tier.BRONZE
-) -> dict[str, str]:
-    """Make an assessor for every new name; put all into the table `incoming_assessor`; return user name to name.
+) -> list[int]:
+    """Make an assessor for every new name; put all into the table `incoming_assessor`; return their users' ids.
 
-    The file's names are other people's identifiers: they stand in the log of events and nowhere else.
+    The file's names are other people's identifiers: they stand in `ImportedName` and nowhere else.
     """
     with connection.cursor() as cursor:
         cursor.execute(NAMES)
         names = [row[0] for row in cursor.fetchall()]
-    users = _known_users(campaign, source_name)
+    keys = _known_assessors(campaign, source_name)
     prefix = f"imported-{str(campaign.pk)[:8]}-"
     number = User.objects.filter(username__startswith=prefix).count()
-    new = [name for name in names if name not in users]
+    new = [name for name in names if name not in keys]
     fresh = [
         User(username=f"{prefix}{number + place}", password=make_password(None))
         for place in range(1, len(new) + 1)
     ]
-    made = User.objects.bulk_create(fresh, batch_size=1000)
-    users |= {name: user.username for name, user in zip(new, made, strict=True)}
-    Assessor.objects.bulk_create(
-        (Assessor(campaign=campaign, user=user, kind=kind, tier=tier) for user in made), batch_size=1000
+    users = User.objects.bulk_create(fresh, batch_size=1000)
+    made = Assessor.objects.bulk_create(
+        (Assessor(campaign=campaign, user=user, kind=kind, tier=tier) for user in users), batch_size=1000
     )
-    keys = dict(
-        Assessor.objects.filter(campaign=campaign, user__username__startswith=prefix).values_list(
-            "user__username", "pk"
-        )
+    ImportedName.objects.bulk_create(
+        (
+            ImportedName(assessor=one, source=source_name, name=name)
+            for name, one in zip(new, made, strict=True)
+        ),
+        batch_size=1000,
     )
-    copy_rows(
-        "incoming_assessor", "name text, assessor_id bigint", ((name, keys[users[name]]) for name in names)
-    )
-    return {users[name]: name for name in names}
+    keys |= {name: one.pk for name, one in zip(new, made, strict=True)}
+    copy_rows("incoming_assessor", "name text, assessor_id bigint", ((name, keys[name]) for name in names))
+    meant = Assessor.objects.filter(pk__in=[keys[name] for name in names])
+    return sorted(meant.values_list("user_id", flat=True))
 
 
-def _known_users(campaign: Campaign, source_name: str) -> dict[str, str]:
-    """Return the user names that earlier imports of this source made, by the file's names."""
-    subject = f"{campaign._meta.model_name}:{campaign.pk}"
-    known: dict[str, str] = {}
-    for detail in Event.objects.filter(verb=IMPORTED_JUDGMENTS, subject=subject).values_list(
-        "detail", flat=True
-    ):
-        if detail["source"] == source_name:
-            known |= {name: username for username, name in detail["assessors"].items()}
-    return known
+def _known_assessors(campaign: Campaign, source_name: str) -> dict[str, int]:
+    """Return the assessors that earlier imports of this source made, by the file's names."""
+    known = ImportedName.objects.filter(assessor__campaign=campaign, source=source_name)
+    return dict(known.values_list("name", "assessor_id"))
 
 
 ADD_ITEMS = """
@@ -259,7 +255,9 @@ def add_judgments(file: JudgmentFile, campaign: Campaign, *, is_complete: bool =
     parameters: dict[str, Any] = {"campaign": campaign.pk, "k": k, "purpose": Slot.Purpose.JUDGE.value}
     with connection.cursor() as cursor:
         cursor.execute("DROP TABLE IF EXISTS pg_temp.wanted")
-        for sql in (ADD_ITEMS, "ANALYZE judging_item", WANTED, "ANALYZE wanted", LOCK_SLOTS, NUMBER):
+        cursor.execute(ADD_ITEMS, parameters)
+        tell_planner(Item)
+        for sql in (WANTED, "ANALYZE wanted", LOCK_SLOTS, NUMBER):
             cursor.execute(sql, parameters)
     many = f"document {{}} of topic {{}} already has all its judgments; the campaign needs {k} per item"
     faults = [

@@ -62,7 +62,7 @@ def release(*, slot: Slot, actor: User | None = None) -> bool:
     with transaction.atomic():
         freed = Slot.objects.filter(pk=slot.pk, state=Slot.State.LEASED, token=slot.token).update(**OPEN)
         if freed:
-            holder = slot.assessor.user.get_username() if slot.assessor else ""
+            holder = slot.assessor.user_id if slot.assessor else None
             record("released", slot.campaign, actor=actor, assessor=holder, n_slots=freed)
     return bool(freed)
 
@@ -94,9 +94,7 @@ def requeue(*, assessor: Assessor, actor: User | None) -> int:
         )
         n = set_aside(done, was=F("purpose"))
         if n:
-            record(
-                "requeued", assessor.campaign, actor=actor, assessor=assessor.user.get_username(), n_slots=n
-            )
+            record("requeued", assessor.campaign, actor=actor, assessor=assessor.user_id, n_slots=n)
     return n
 
 

@@ -41,7 +41,7 @@ def add_machine(*, campaign: Campaign, username: str, actor: User | None = None)
         if assessor.kind != Assessor.Kind.MACHINE:
             raise UserNameTaken(f"{username} is a {assessor.kind} assessor of this campaign")
         if is_new:
-            record("added machine", campaign, actor=actor, assessor=username)
+            record("added machine", campaign, actor=actor, assessor=user.pk)
     return assign.assessor_of(user=user, campaign_id=campaign.pk)
 
 

@@ -33,6 +33,6 @@ def set_members(
                 row,
                 actor=actor,
                 is_restricted=is_restricted,
-                members=sorted(user.get_username() for user in wanted.values()),
+                members=sorted(wanted),
             )
     return sorted(wanted.values(), key=lambda user: user.get_username())

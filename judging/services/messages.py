@@ -24,7 +24,7 @@ def send(*, assessor: Assessor, text: str, sender: User) -> Message:
         if not sender.may_manage or not mine.exists():
             raise NotFound
         made = Message.objects.create(assessor=assessor, text=text, sender=sender)
-        record("sent a message", assessor.campaign, actor=sender, assessor=assessor.user.get_username())
+        record("sent a message", assessor.campaign, actor=sender, assessor=assessor.user_id)
     return made
 
 

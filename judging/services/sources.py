@@ -127,10 +127,14 @@ def copy_rows(table: str, columns: str, rows: Iterable[Sequence[Any]]) -> int:
 
 
 def tell_planner(*filled: type[models.Model]) -> None:
-    """Refresh the statistics of tables that have just grown: the first claims would otherwise be planned badly."""
+    """Refresh the statistics of tables that have just grown: the first claims would otherwise be planned badly.
+
+    PostgreSQL lets only a table's owner do that, so a function of the owner does (judging/migrations/0024_statistics.py
+    has the list of tables). A table at which somebody else does the same at this moment is left to them.
+    """
     with connection.cursor() as cursor:
         for model in filled:
-            cursor.execute(f"ANALYZE {model._meta.db_table}")
+            cursor.execute("SELECT judging_tell_planner(%s::regclass)", [model._meta.db_table])
 
 
 # -- stored files ---------------------------------------------------------------------------------------------

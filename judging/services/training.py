@@ -141,8 +141,7 @@ def grant_attempt(*, assessor: Assessor, user: User) -> None:
         if training_of(assessor=assessor).attempts_left or assessor.trained_at is not None:
             return  # the button was pressed twice, or the trainee was faster
         TrainingGrant.objects.create(assessor=assessor, granted_by=user)
-        name = assessor.user.get_username()
-        record("granted a training attempt", assessor.campaign, actor=user, assessor=name)
+        record("granted a training attempt", assessor.campaign, actor=user, assessor=assessor.user_id)
 
 
 # -- the trainee's part ---------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """The assessor's screens and the requests of the judging screen."""
 
-import csv
 import functools
 import uuid
 from typing import Any
@@ -33,7 +32,7 @@ from judging.services import assign, leases, machines
 from judging.services import messages as letters
 from judging.services.entry import next_gate
 from judging.services.item_frame import title_of
-from judging.spreadsheets import spreadsheet_text
+from judging.spreadsheets import SheetWriter
 from judging.views.screen_texts import screen_texts
 from touchstone.models import user_of
 
@@ -106,12 +105,12 @@ def my_data(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     assessor = _assessor(request, campaign_id)
     response = HttpResponse(content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = 'attachment; filename="my-judgments.csv"'
-    writer = csv.writer(response)
+    writer = SheetWriter(response)
     writer.writerow(["when", "topic", "document", "grade", "cannot judge", "comment", "active seconds"])
     rows = assessor.judgments.order_by("id").select_related("item__topic", "item__document")
     for row in rows.defer("item__document__text", "item__document__html").iterator():
         when = row.created_at.isoformat(timespec="seconds")
-        words = map(spreadsheet_text, (row.item.topic.title, title_of(row.item, assessor.campaign)))
+        words = (row.item.topic.title, title_of(row.item, assessor.campaign))
         seconds = round(row.active_milliseconds / 1000, 1)
         writer.writerow([when, *words, row.grade, row.obstacle, row.comment, seconds])
     return response

@@ -85,7 +85,8 @@ def choice_of(request: HttpRequest, campaign: Campaign) -> tuple[dict[str, str],
     )
     if sent.is_valid():
         return dict(sent.validated_data), ""
-    words = "; ".join(f"{name}: {' '.join(map(str, faults))}" for name, faults in sent.errors.items())
+    faults = {name: " ".join(map(str, found)) for name, found in sent.errors.items()}
+    words = "; ".join(one if one.startswith(name) else f"{name}: {one}" for name, one in faults.items())
     plain = ClaimRequest(data={}, context={"campaign": campaign})
     plain.is_valid(raise_exception=True)
     return dict(plain.validated_data), words

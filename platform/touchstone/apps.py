@@ -3,3 +3,8 @@ from django.apps import AppConfig
 
 class TouchstoneConfig(AppConfig):
     name = "touchstone"
+
+    def ready(self) -> None:
+        from touchstone import counters, logs
+
+        logs.Lines.count = staticmethod(lambda: counters.add("suppressed log lines"))

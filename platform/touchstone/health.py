@@ -6,23 +6,19 @@ not compress are written to a temporary table, which is rolled back, and one row
 """
 
 import os
-import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
-from pathlib import Path
+from datetime import datetime, timedelta
 
-import psutil
 import psycopg
-from django.conf import settings
 from django.db import DatabaseError, InterfaceError, OperationalError, connection, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 from psycopg.errors import DiskFull, LockNotAvailable, QueryCanceled, ReadOnlySqlTransaction
 
-from touchstone import jobs, schema
+from touchstone import disks, jobs, schema
 from touchstone.models import Job
 
 OK = "ok"
@@ -70,7 +66,7 @@ def look() -> Health:
     minor: dict[str, Callable[[], str]] = {"worker": _worker, "clock": _clock, "jobs": _jobs}
     if found["database"] == OK:
         found |= {name: _answer(check) for name, check in behind.items()}
-    found["disk"] = _disk()
+    found["disk"] = disks.shortage() or OK
     if found["database"] == OK and found["schema"] == OK:
         found |= {name: _answer(check) for name, check in minor.items()}
     return Health(found)
@@ -134,38 +130,22 @@ def _worker() -> str:
     return OK if jobs.worker_is_running() else "none is running"
 
 
-def _clock() -> str:
+def clock_difference() -> timedelta:
+    """Return how far this machine's clock is ahead of the database's."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
-        apart = abs(cursor.fetchone()[0] - timezone.now())
+        at: datetime = cursor.fetchone()[0]
+    return timezone.now() - at
+
+
+def _clock() -> str:
+    apart = abs(clock_difference())
     return OK if apart <= CLOCK_TOLERANCE else f"{apart.total_seconds():.0f} s from the database's"
 
 
 def _jobs() -> str:
     late = Job.objects.filter(state=Job.State.QUEUED, created_at__lt=Now() - LONGEST_QUEUE).count()
     return OK if not late else f"{late} waiting for over {LONGEST_QUEUE.seconds // 60} minutes"
-
-
-# -- disks ------------------------------------------------------------------------------------------------------
-
-
-def folders() -> Iterable[Path]:
-    """Return the folders that this process writes to: one on each disk that can be full."""
-    return [
-        folder
-        for folder in (settings.VAR, settings.MEDIA_ROOT, Path(tempfile.gettempdir()))
-        if folder.exists()
-    ]
-
-
-def free_bytes() -> int:
-    """Return what is free on the fullest disk."""
-    return min(psutil.disk_usage(str(folder)).free for folder in folders())
-
-
-def _disk() -> str:
-    free, floor = free_bytes(), settings.DISK_FLOOR
-    return OK if free >= floor else f"{free / 1e9:.1f} GB free, less than {floor / 1e9:g} GB"
 
 
 # -- at most so often -------------------------------------------------------------------------------------------
@@ -176,7 +156,7 @@ class Watch:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._at = -float("inf")
+        self._at = self._began = -float("inf")
         self._found: Health | None = None
 
     def health(self) -> Health:
@@ -187,11 +167,12 @@ class Watch:
         if self._lock.acquire(blocking=found is None):
             try:
                 if self._found is None or time.monotonic() - self._at >= EVERY:
+                    self._began = time.monotonic()
                     self._found = look()
                     self._at = time.monotonic()
             finally:
                 self._lock.release()
-        elif time.monotonic() - self._at > STUCK:  # the one that looks has been waiting for the database
+        elif time.monotonic() - self._began > STUCK:  # the one that looks has been waiting for the database
             return Health({"database": "does not answer"})
         return self._found or look()
 

@@ -17,14 +17,14 @@ from django.conf import settings
 from django.contrib.auth.views import LoginView
 from django.core import signing
 from django.http import HttpRequest, HttpResponse
-from django.urls import reverse
 from django.utils.translation import ngettext
 
 from touchstone.api.rate_limits import Limit, address_of, count, give_back, longest_wait
+from touchstone.settings import cookie_name
 from touchstone.views import demo_logins
 
 WINDOW = 15 * 60
-COOKIE = "device"
+COOKIE = cookie_name("device", settings.HTTPS)
 COOKIE_SECONDS = 365 * 24 * 3600
 SALT = "touchstone.logins.device"
 LONGEST_NAME = 150
@@ -93,5 +93,4 @@ def remember_device(request: HttpRequest, answer: HttpResponse, name: str) -> No
         secure=settings.SESSION_COOKIE_SECURE,
         httponly=True,
         samesite="Lax",
-        path=reverse("login"),
     )

@@ -96,6 +96,10 @@ class Job(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     kind = models.CharField(max_length=50)
     payload = models.JSONField(default=dict)
+    # Of touchstone.lanes. Rows of a version without lanes get the one with the most time.
+    lane = models.CharField(max_length=10, default="heavy", db_default="heavy")
+    # How many unfinished jobs of the lane its person had when it was asked for: who has none comes first.
+    turn = models.IntegerField(default=0, db_default=0)
     state = models.CharField(max_length=10, choices=State, default=State.QUEUED)
     # At most one active job of this key: asking twice for the same recomputation is one recomputation.
     active_key = models.CharField(max_length=200, null=True, blank=True)  # noqa: DJ001 (NULL = no such limit)
@@ -105,6 +109,11 @@ class Job(models.Model):
     lease_token = models.UUIDField(null=True)
     lease_until = models.DateTimeField(null=True)
     heartbeat_at = models.DateTimeField(null=True)
+    worker = models.CharField(
+        max_length=200, blank=True, default="", db_default=""
+    )  # who has or had the lease
+    # The lease whose worker was told to stop: what ends with it is no attempt.
+    drain_token = models.UUIDField(null=True)
     done = models.BigIntegerField(default=0)
     total = models.BigIntegerField(default=0)
     note = models.CharField(max_length=200, blank=True)
@@ -133,6 +142,10 @@ class Job(models.Model):
                 | models.Q(state__in=["done", "failed", "cancelled"], finished_at__isnull=False),
             ),
             models.CheckConstraint(name="touchstone_job_attempts", condition=models.Q(attempts__lte=3)),
+            models.CheckConstraint(
+                name="touchstone_job_lane",
+                condition=models.Q(lane__in=["quick", "numbers", "heavy"], turn__gte=0),
+            ),
         ]
         indexes = [
             models.Index(
@@ -272,6 +285,61 @@ class Event(models.Model):
 
     def __str__(self) -> str:
         return f"{self.verb} {self.subject}"
+
+
+class Seal(models.Model):
+    """The head of a table's hash chain after all its rows up to an id: rows changed since have another head.
+
+    `columns` are those that the lines of this seal's rows hold; a column added later enters later seals. Append-only.
+    """
+
+    OF_SEALS = "touchstone_seal"  # seals are sealed in turn: the newest of these heads stands for all
+
+    table = models.CharField(max_length=63)
+    columns = models.JSONField()
+    up_to_id = models.BigIntegerField()
+    n_rows = models.BigIntegerField()  # since the seal before
+    head = models.CharField(max_length=64)  # hexadecimal
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(name="touchstone_seal_unique", fields=["table", "up_to_id"]),
+            models.CheckConstraint(name="touchstone_seal_rows", condition=models.Q(n_rows__gte=1)),
+            models.CheckConstraint(
+                name="touchstone_seal_head", condition=models.Q(head__regex="^[0-9a-f]{64}$")
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.table} {self.up_to_id}"
+
+
+def ledger_head() -> str:
+    """Return the newest head of the table of seals, which stands for all that is sealed; "" before the first."""
+    newest = Seal.objects.filter(table=Seal.OF_SEALS).order_by("-up_to_id").first()
+    return newest.head if newest else ""
+
+
+class Erasure(models.Model):
+    """A row that was sealed and then lost a text: the SHA-256 of its line before and after. Append-only, and sealed."""
+
+    table = models.CharField(max_length=63)
+    row = models.BigIntegerField()
+    old = models.CharField(max_length=64)  # hexadecimal
+    new = models.CharField(max_length=64)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="touchstone_erasure_hashes",
+                condition=models.Q(old__regex="^[0-9a-f]{64}$", new__regex="^[0-9a-f]{64}$"),
+            ),
+        ]
+        indexes = [models.Index(name="touchstone_erasure_row", fields=["table", "row"])]
+
+    def __str__(self) -> str:
+        return f"{self.table} {self.row}"
 
 
 def record(verb: str, subject: models.Model, *, actor: User | None = None, **detail: Any) -> Event:

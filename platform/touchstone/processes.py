@@ -2,7 +2,9 @@
 
 import contextlib
 import http.client
+import itertools
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -12,6 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+
+LARGEST_LOG, MOST_LOGS = 10_000_000, 5  # bytes of a file; files of a process, with the one that grows
 
 
 class StackError(RuntimeError):
@@ -45,6 +49,25 @@ class Program:
                 env={**os.environ, **self.environment},
                 start_new_session=True,
             )
+
+    def rotate_log(self, log_folder: Path) -> None:
+        """Begin the log anew where it is large: web.log.1 is the youngest of the older ones.
+
+        The process keeps its file, whoever it is (PostgreSQL and Redis too): the content is copied and cut off. It
+        always writes at the end, so it goes on at the beginning; a line between the copy and the cut is lost.
+        """
+        log = log_folder / f"{self.name}.log"
+        if not log.exists() or log.stat().st_size < LARGEST_LOG:
+            return
+        older = [log.with_name(f"{log.name}.{n}") for n in range(1, MOST_LOGS)]
+        for younger, place in reversed(list(itertools.pairwise(older))):
+            if younger.exists():
+                younger.replace(place)
+        with contextlib.suppress(
+            OSError
+        ):  # a full disk: what it has room for is kept, and the cut makes room
+            shutil.copy2(log, older[0])
+        os.truncate(log, 0)
 
     def stop(self, seconds: float = 20) -> None:
         """Stop the process and what is left of its descendants, also of those that outlived it."""

@@ -20,14 +20,19 @@ EXPECTED = Path(__file__).with_name("schema.txt")
 SERVER = "postgresql "  # begins the file's first line, which ends with the major version that worded it
 BAR, OR = " | ", "or: "
 
+# PostgreSQL qualifies some names in definitions with the schema. The expected lines have `public`; a connection whose
+# search path begins with another schema has the same database there. Of a function only its own name is qualified.
 # What an extension brings is not ours: some servers have theirs in every database. Constraints of NOT NULL are rows of
 # their own from PostgreSQL 18 on, and stand with their columns here. An index that a failed CREATE INDEX left behind,
 # invalid, is none.
 _LINES = """
-WITH extensions AS MATERIALIZED (SELECT classid, objid FROM pg_depend WHERE deptype = 'e'),
+WITH here AS MATERIALIZED (
+  SELECT '(^|[^[:alnum:]_."])'
+         || regexp_replace(quote_ident(current_schema()), '([^[:alnum:]_])', '\\\\\\1', 'g') || '\\.' AS prefix),
+extensions AS MATERIALIZED (SELECT classid, objid FROM pg_depend WHERE deptype = 'e'),
 own AS MATERIALIZED (
   SELECT c.oid, relname, relkind FROM pg_class c
-   WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v', 'm')
+   WHERE relnamespace = quote_ident(current_schema())::regnamespace AND relkind IN ('r', 'p', 'v', 'm')
      AND NOT EXISTS (SELECT FROM extensions e WHERE e.objid = c.oid AND e.classid = 'pg_class'::regclass)),
 found AS (
   SELECT CASE WHEN relkind IN ('r', 'p') THEN 'table ' ELSE 'view ' END || relname AS name,
@@ -49,10 +54,12 @@ found AS (
     FROM own JOIN pg_trigger t ON t.tgrelid = own.oid AND NOT tgisinternal
   UNION ALL
   SELECT 'function ' || proname || '(' || pg_get_function_identity_arguments(p.oid) || ')',
-         'sha256 ' || encode(sha256(convert_to(pg_get_functiondef(p.oid), 'UTF8')), 'hex')
-    FROM pg_proc p WHERE pronamespace = current_schema()::regnamespace AND prokind IN ('f', 'p')
+         'sha256 ' || encode(sha256(convert_to(
+           regexp_replace(pg_get_functiondef(p.oid), prefix, '\\1public.'), 'UTF8')), 'hex')
+    FROM pg_proc p, here WHERE pronamespace = quote_ident(current_schema())::regnamespace AND prokind IN ('f', 'p')
      AND NOT EXISTS (SELECT FROM extensions e WHERE e.objid = p.oid AND e.classid = 'pg_proc'::regclass))
-SELECT regexp_replace(name, '\\s+', ' ', 'g'), regexp_replace(definition, '\\s+', ' ', 'g') FROM found
+SELECT regexp_replace(name, '\\s+', ' ', 'g'),
+       regexp_replace(regexp_replace(definition, prefix, '\\1public.', 'g'), '\\s+', ' ', 'g') FROM found, here
 """
 
 

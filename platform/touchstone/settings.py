@@ -9,6 +9,7 @@ import os
 # Before NumPy is loaded: one thread a process gives the same bits on every machine, and workers do not fight for cores.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -16,19 +17,28 @@ from csp.constants import NONCE, NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
 from psycopg import pq
 
-from touchstone import embedded
+from touchstone import embedded, lanes, logs, rights, roles
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 VAR = Path(os.environ.get("TOUCHSTONE_VAR", REPOSITORY / "var")).resolve()
 _stack = embedded.running_stack(VAR)
 
 
+IS_WORKER = os.environ.get("TOUCHSTONE_ROLE") == "worker"
+
+
 def database_from_url(url: str) -> dict[str, object]:
     parts = urlsplit(url)
+    user = unquote(parts.username or "")
+    if IS_WORKER and user == rights.WEB:
+        raise ImproperlyConfigured(
+            f"DATABASE_URL: a worker connects as {rights.WORKER}; {rights.WEB} ends long jobs"
+        )
+    options = roles.session_options(user, is_worker=IS_WORKER)
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.removeprefix("/")),
-        "USER": unquote(parts.username or ""),
+        "USER": user,
         "PASSWORD": unquote(parts.password or ""),
         "HOST": parts.hostname or "",
         "PORT": str(parts.port or 5432),
@@ -40,13 +50,7 @@ def database_from_url(url: str) -> dict[str, object]:
             # the first time on, and planned once: their plans do not depend on the values.
             "prepare_threshold": 0,
             **_parameters(parts.query),
-            # A silent client may hold a lock for 15 s, no longer; a worker's job is one transaction: no limit.
-            "options": "-c synchronous_commit=on -c lock_timeout=5s -c plan_cache_mode=force_generic_plan -c jit=off"
-            + (
-                ""
-                if os.environ.get("TOUCHSTONE_ROLE") == "worker"
-                else " -c idle_in_transaction_session_timeout=15s"
-            ),
+            **({"options": options} if options else {}),
         },
     }
 
@@ -60,6 +64,19 @@ def _parameters(query: str) -> dict[str, str]:
     if unknown := sorted(set(parameters) - known):
         raise ImproperlyConfigured(f"DATABASE_URL: PostgreSQL knows no parameter {', '.join(unknown)}")
     return parameters
+
+
+def cookie_name(name: str, is_https: bool) -> str:
+    """Return the cookie's name: over TLS, browsers take one that begins so from this very host alone."""
+    return f"__Host-{name}" if is_https else name
+
+
+def _networks(text: str) -> list[IPv4Network | IPv6Network]:
+    """Return addresses and networks that are separated by commas."""
+    try:
+        return [ip_network(part.strip(), strict=False) for part in text.split(",") if part.strip()]
+    except ValueError as error:
+        raise ImproperlyConfigured(f"PROXY_ADDRESSES: {error}") from error
 
 
 def secret_key() -> str:
@@ -85,9 +102,22 @@ HTTPS = os.environ.get("HTTPS", "1" if "DATABASE_URL" in os.environ else "0") ==
 DATABASES = {
     "default": database_from_url(
         os.environ.get("DATABASE_URL")
-        or _stack.get("database_url", "postgresql://touchstone@127.0.0.1:1/touchstone")
+        or _stack.get(
+            "worker_url" if IS_WORKER else "database_url", "postgresql://touchstone@127.0.0.1:1/touchstone"
+        )
     )
 }
+# For `prepare` alone: as whom the database is migrated, and the passwords of the roles that it makes.
+_prepared_stack = {} if "DATABASE_URL" in os.environ else _stack
+DATABASE_OWNER_URL = os.environ.get("DATABASE_OWNER_URL") or _prepared_stack.get("owner_url", "")
+DATABASE_PASSWORDS = _prepared_stack.get("passwords") or {
+    rights.WEB: os.environ.get("DATABASE_WEB_PASSWORD", ""),
+    rights.WORKER: os.environ.get("DATABASE_WORKER_PASSWORD", ""),
+    rights.READ: os.environ.get("DATABASE_READ_PASSWORD", ""),
+    rights.BACKUP: os.environ.get("DATABASE_BACKUP_PASSWORD", ""),
+}
+# For `backup` alone: as whom the cluster is copied and its log received. Empty: as DATABASE_URL says.
+DATABASE_BACKUP_URL = os.environ.get("DATABASE_BACKUP_URL") or _prepared_stack.get("backup_url", "")
 REDIS_URL = os.environ.get("REDIS_URL") or _stack.get("redis_url", "redis://127.0.0.1:1/0")
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -109,6 +139,8 @@ INSTALLED_APPS = [
     "console",
 ]
 MIDDLEWARE = [
+    "touchstone.traffic.ids_and_counts",
+    "touchstone.headers.every_answer",
     "django.middleware.security.SecurityMiddleware",
     "touchstone.uploads.early_refusals",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -162,11 +194,17 @@ USE_TZ = True
 USE_I18N = True
 # Of the assessors' pages (touchstone/languages.py), each by its own name; docs/languages.md says how to add one.
 LANGUAGES = [("en", "English"), ("es", "Español"), ("de", "Deutsch"), ("zh-hans", "简体中文")]
-LANGUAGE_COOKIE_NAME = "language"
+LANGUAGE_COOKIE_NAME = cookie_name("language", HTTPS)
 LOCALE_PATHS = [REPOSITORY / "platform" / "touchstone" / "locale"]
 
-# Bytes that are to stay free on every disk: below, /readyz says that the process is degraded.
+# Where `manage.py metrics` listens, never on the site's port, and whose pages it asks for. No address: no metrics.
+METRICS_BIND = os.environ.get("METRICS_BIND", "127.0.0.1:9464")
+METRICS_SITE = os.environ.get("METRICS_SITE", "http://127.0.0.1:8000")
+
+# Bytes that are to stay free on every disk: below, /readyz says that the process is degraded, and jobs wait.
 DISK_FLOOR = int(os.environ.get("DISK_FLOOR", "2000000000"))
+# The folder of backups: the embedded stack keeps one up to date there, best on another disk. Empty: none.
+BACKUP = os.environ.get("TOUCHSTONE_BACKUP", "")
 
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR / "static"
@@ -192,6 +230,7 @@ FILE_UPLOAD_HANDLERS = [
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 SESSION_ENGINE = "touchstone.sessions"
 AUTHENTICATION_BACKENDS = ["touchstone.sessions.Backend"]
+SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = cookie_name("sessionid", HTTPS), cookie_name("csrftoken", HTTPS)
 SESSION_COOKIE_AGE = 7 * 24 * 3600
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
@@ -240,10 +279,14 @@ REST_FRAMEWORK = {
 API_REQUESTS = int(os.environ.get("API_REQUESTS", "600"))
 API_REQUESTS_PER_ADDRESS = int(os.environ.get("API_REQUESTS_PER_ADDRESS", "3000"))
 API_WRONG_KEYS = int(os.environ.get("API_WRONG_KEYS", "30"))
+# Of the judging screen, a minute and session: counted by each web process for itself, without a statement.
+JUDGING_REQUESTS = int(os.environ.get("JUDGING_REQUESTS", "240"))
 LOGIN_TRIES = int(os.environ.get("LOGIN_TRIES", "10"))
 LOGIN_TRIES_PER_ADDRESS = int(os.environ.get("LOGIN_TRIES_PER_ADDRESS", "100"))
 # How many proxies of our own a request passes: so many entries at the end of X-Forwarded-For are theirs. 0: none.
 TRUSTED_PROXIES = int(os.environ.get("TRUSTED_PROXIES", "0"))
+# Where they are, as addresses or networks: of anybody else that header is not read.
+PROXY_ADDRESSES = _networks(os.environ.get("PROXY_ADDRESSES", "127.0.0.0/8,::1"))
 # Whom webhooks may call: "https://hooks.example.org,https://other.example.org:8443". Empty: nobody.
 WEBHOOK_HOSTS = [host.strip() for host in os.environ.get("WEBHOOK_HOSTS", "").split(",") if host.strip()]
 SPECTACULAR_SETTINGS = {
@@ -265,7 +308,10 @@ CELERY_TASK_ACKS_LATE = True
 CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_PUBLISH_RETRY = False
-CELERY_TASK_TIME_LIMIT = 3000
+# Work is sent to its lane, with the time limit of the lane; the clock's tick to whichever worker has time.
+CELERY_TASK_QUEUES: dict[str, dict[str, str]] = {name: {} for name in (*lanes.SECONDS, lanes.TICK)}
+CELERY_TASK_DEFAULT_QUEUE = lanes.TICK
+CELERY_TASK_TIME_LIMIT = lanes.SECONDS[lanes.QUICK]
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = False
@@ -283,10 +329,15 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 CELERY_BEAT_SCHEDULE = {"tick": {"task": "touchstone.tasks.tick", "schedule": 5.0, "options": {"expires": 5}}}
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR / "beat")
 
+LOG_FORMAT = os.environ.get("LOG_FORMAT", "text")
+if LOG_FORMAT not in logs.FORMATS:
+    raise ImproperlyConfigured(f"LOG_FORMAT is {' or '.join(logs.FORMATS)}, not {LOG_FORMAT}")
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"line": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "formatters": {"line": {"()": logs.FORMATS[LOG_FORMAT]}},
+    "handlers": {"stderr": {"()": "touchstone.logs.Lines", "formatter": "line"}},
+    # At INFO it writes the whole address of every webhook's call, which is often a secret.
+    "loggers": {"httpx": {"level": "WARNING"}},
     "root": {"handlers": ["stderr"], "level": os.environ.get("LOG_LEVEL", "INFO")},
 }

@@ -1,12 +1,12 @@
-"""What Celery may call: run one job, and the tick that sweeps and starts periodic work."""
+"""What Celery may call: do the next job of a lane, and the tick that sweeps and starts periodic work."""
 
 import logging
 import threading
 import time
 
 from celery import shared_task
-from celery.signals import worker_ready
-from django.db import close_old_connections, connection
+from celery.signals import after_task_publish, worker_init, worker_ready, worker_shutting_down
+from django.db import DatabaseError, InterfaceError, close_old_connections, connection
 
 from analytics.releases.services.releasing import settle_ended
 from analytics.services.recomputation import start_due_recomputations
@@ -17,21 +17,33 @@ from touchstone import jobs
 from touchstone.api.delivery import prune_deliveries, tell_webhooks
 from touchstone.api.idempotency import prune_requests
 from touchstone.api.rate_limits import prune_counters
+from touchstone.ledger.sealing import KIND, seal_by_job, start_due_seals
 
 logger = logging.getLogger(__name__)
-SWEEP_SECONDS = 5.0
+LIFE_SECONDS, SWEEP_SECONDS, DRAIN_SECONDS = 2.0, 5.0, 0.5
 PRUNING = (prune_counters, prune_requests, prune_deliveries)
 
 
-@shared_task(name="touchstone.tasks.run")
-def run(job_id: str) -> None:
-    jobs.run(job_id)
+@shared_task(name="touchstone.tasks.work")
+def work(lane: str) -> None:
+    jobs.work(lane)
+
+
+@jobs.handler(KIND, needs_room=False)
+def seal(context: jobs.Context) -> None:
+    seal_by_job(context)
 
 
 @shared_task(name="touchstone.tasks.tick")
 def tick() -> None:
     """Beat calls this; two beats at once do no harm, because periodic jobs are unique by (name, period)."""
-    due = (start_due_audits, start_due_orders, start_due_recomputations, start_due_screenings)
+    due = (
+        start_due_audits,
+        start_due_orders,
+        start_due_recomputations,
+        start_due_screenings,
+        start_due_seals,
+    )
     for step in (jobs.sweep, *due, settle_ended, *PRUNING):
         try:
             step()
@@ -40,22 +52,58 @@ def tick() -> None:
             close_old_connections()
 
 
+@worker_init.connect
+def name_worker(**_: object) -> None:
+    """Before it has children, which then bear the same name."""
+    jobs.worker_name()
+
+
+_is_stopping = threading.Event()
+
+
+@worker_shutting_down.connect
+def stop_working(**_: object) -> None:
+    """Called by a signal: what is to be done is done by the thread that watches."""
+    _is_stopping.set()
+
+
 @worker_ready.connect
 def watch_over_jobs(**_: object) -> None:
-    """Each worker says that it lives and sweeps by itself: a dead beat or a flushed Redis stops nothing."""
+    """Each worker says that it lives and sweeps by itself: a dead beat or a flushed Redis stops nothing.
+
+    Once it was told to stop it marks its job, again and again: one may have been begun in the same moment.
+    """
 
     def watch() -> None:
-        name = jobs.worker_name()
+        name, swept_at = jobs.worker_name(), -SWEEP_SECONDS
         while True:
             try:
-                jobs.worker_lives(name)
-                jobs.sweep()
+                if _is_stopping.is_set():
+                    jobs.drain(name)
+                else:
+                    jobs.worker_lives(name)
+                    if time.monotonic() - swept_at >= SWEEP_SECONDS:
+                        jobs.sweep()
+                        swept_at = time.monotonic()
             except Exception:  # the database restarts: say so and go on
                 logger.warning("the worker's watch failed", exc_info=True)
                 connection.close()
-            time.sleep(SWEEP_SECONDS)
+            if _is_stopping.is_set():
+                time.sleep(DRAIN_SECONDS)
+            else:
+                _is_stopping.wait(LIFE_SECONDS)
 
     threading.Thread(target=watch, daemon=True, name="watch").start()
+
+
+@after_task_publish.connect(sender="touchstone.tasks.tick")
+def beat_lives(**_: object) -> None:
+    """In beat's own process: the tick has reached Redis."""
+    try:
+        jobs.sign(jobs.BEAT)
+    except (DatabaseError, InterfaceError):  # the database restarts: the next tick says it again
+        logger.warning("beat could not say that it lives", exc_info=True)
+        connection.close()
 
 
 @worker_ready.connect

@@ -16,6 +16,8 @@ from django.utils.translation import gettext
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import JSONParser
 
+from touchstone.bodies import BUFFERED, Body, passage
+
 # The longest JSON body of somebody who judges has about 200 bytes, and a form of somebody who uploads no files hardly
 # more. The others send guidelines, prompts, lists of topics; views read a body after they have asked who sends it.
 SMALL = 10_000
@@ -27,14 +29,21 @@ LARGEST_OF_RESEARCHER = 64 * 2**20
 FREE_AFTERWARDS = 10**9
 # An upload is there up to three times: as Django's temporary file, as the file that waits, and in the database.
 COPIES = 3
+PLACE = "touchstone.place"  # of a long upload, in its request's META
 
 
 class UploadRefused(RequestDataTooBig):
     """The message is for the person who uploads."""
 
 
+class UploadsBusy(UploadRefused):
+    """As many long uploads as a web process takes at a time are under way: 503, and the same may be sent again."""
+
+
 class Gate(FileUploadHandler):
     """The first upload handler: who judges uploads nothing, a researcher a run, and no manager fills the disk.
+
+    Half of the threads of a web process at most read long uploads, however slowly they come.
 
     Whichever middleware asks first for `request.POST` has the files written: authentication must stand before it.
     """
@@ -57,8 +66,15 @@ class Gate(FileUploadHandler):
             raise UploadRefused(
                 f"One upload may have {largest // 2**20:,} MiB; send the files one by one, or compress them with gzip."
             )
-        if free_space() - COPIES * content_length < FREE_AFTERWARDS:
+        # Below the floor its own import would wait, and the file that waits would hold the space.
+        if free_space() - COPIES * content_length < max(FREE_AFTERWARDS, settings.DISK_FLOOR):
             raise UploadRefused("There is not enough space left on the server's disk for these files.")
+        if content_length > BUFFERED:
+            body = META.get("wsgi.input")
+            place = passage(body if isinstance(body, Body) else None, META.get("gunicorn.socket"))
+            if place is None:
+                raise UploadsBusy("Other uploads are under way. Try again in a minute.")
+            META[PLACE] = place
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> bytes:
         return raw_data  # for the handlers that follow
@@ -87,7 +103,10 @@ class LimitedJSONParser(JSONParser):
 def early_refusals(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Middleware: no NUL, which PostgreSQL cannot store nor compare; no long body for the API."""
+    """Middleware: no NUL, which PostgreSQL cannot store nor compare; no long body for the API.
+
+    It is also where the place of a long upload is free again.
+    """
 
     def middleware(request: HttpRequest) -> HttpResponse:
         if _has_nul(request):
@@ -95,7 +114,12 @@ def early_refusals(
         most = SMALL if JUDGING.fullmatch(request.path) else LONG
         if request.path.startswith("/api/") and not _brings_files(request) and _length(request) > most:
             return _refusal(request, 413, "TooLarge", f"The request is longer than {most} bytes")
-        return get_response(request)
+        try:
+            return get_response(request)
+        finally:
+            place = request.META.get(PLACE)
+            if place is not None:
+                place.end()
 
     return middleware
 

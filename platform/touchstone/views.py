@@ -18,6 +18,7 @@ from django.template.loader import get_template
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme, urlencode
+from django.utils.log import log_response
 from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
@@ -30,11 +31,11 @@ from judging.models import Assessor
 from judging.services.access import stoppable_jobs, visible_jobs
 from judging.services.errors import Refused
 from judging.services.refusal_texts import texts_of
-from touchstone import jobs
+from touchstone import jobs, logs
 from touchstone.health import watch
 from touchstone.languages import is_for_assessors
-from touchstone.models import User
-from touchstone.uploads import UploadRefused
+from touchstone.models import User, user_of
+from touchstone.uploads import UploadRefused, UploadsBusy
 
 logger = logging.getLogger(__name__)
 DEMO_LOGINS = "demo.json"
@@ -49,6 +50,7 @@ NEXT = {
     429: _("Wait a moment, then try again."),
 }
 DATABASE_IS_AWAY = (OperationalError, InterfaceError)
+REFUSALS = (Refused, jobs.TooManyJobs)
 
 
 @login_not_required
@@ -90,7 +92,8 @@ def job_page(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
     job = get_object_or_404(_visible_jobs(request), pk=job_id)
     template = "job_part.html" if "part" in request.GET else "job.html"
     title, back = job_title(job) or rounds_title(job), _local_path(request.GET.get("back", ""))
-    context = {"job": job, "analysis": title, "back": back}
+    is_own = job.state == job.State.QUEUED and job.requested_by_id == user_of(request).pk
+    context = {"job": job, "analysis": title, "back": back, "n_ahead": jobs.n_own_ahead(job) if is_own else 0}
     return render(request, template, context)
 
 
@@ -124,7 +127,7 @@ def _local_path(path: str) -> str:
 
 def problem(error: Exception, context: dict[str, Any]) -> Response | None:
     """Return the error as problem+json (RFC 9457), or None for faults of ours, which stay 500."""
-    if isinstance(error, Refused):
+    if isinstance(error, REFUSALS):
         name, status, title, detail = type(error).__name__, error.status, error.title, str(error)
     elif isinstance(error, exceptions.ValidationError):
         name, status, title = "Invalid", 400, "The request is not valid"
@@ -137,7 +140,6 @@ def problem(error: Exception, context: dict[str, Any]) -> Response | None:
         name, status, title, detail = "Forbidden", 403, "You may not do this", str(error)
     elif isinstance(error, DATABASE_IS_AWAY):
         # It restarts or is overloaded: nothing was acknowledged, and the same request may come again.
-        logger.warning("database: %s", error)
         connection.close()
         name, status, title, detail = "Unavailable", 503, "The database cannot answer now; try again", ""
     else:
@@ -146,6 +148,12 @@ def problem(error: Exception, context: dict[str, Any]) -> Response | None:
     if isinstance(error, exceptions.ValidationError):
         body["errors"] = error.detail
     response = Response(body, status=status, content_type="application/problem+json")
+    if status == 503:
+        # Here, where the cause is known; Django writes no second line of it.
+        request = context["request"]
+        log_response(
+            "Service Unavailable: %s", request.path, response=response, request=request, exception=error
+        )
     wait = 1 if status == 503 else getattr(error, "wait", None)
     if wait is not None:
         response["Retry-After"] = str(math.ceil(wait))
@@ -169,9 +177,12 @@ def refusals_become_pages(get_response: Any) -> Any:
         return page
 
     def process_exception(request: HttpRequest, error: Exception) -> HttpResponse | None:
-        if not isinstance(error, Refused):
+        if not isinstance(error, REFUSALS):
             return None
-        title, detail = texts_of(error) if is_for_assessors(request.path) else (error.title, str(error))
+        if isinstance(error, Refused) and is_for_assessors(request.path):
+            title, detail = texts_of(error)
+        else:
+            title, detail = error.title, str(error)
         return _error(request, error.status, title, detail)
 
     middleware.process_exception = process_exception  # type: ignore[attr-defined]
@@ -201,13 +212,25 @@ def _error(request: HttpRequest, status: int, title: str, detail: str = "") -> H
             "detail": detail,
         }
         return JsonResponse(body, status=status, content_type="application/problem+json")
-    context = {"status": status, "title": title, "detail": detail, "next": NEXT.get(status, "")}
+    context = {
+        "status": status,
+        "title": title,
+        "detail": detail,
+        "next": NEXT.get(status, ""),
+        "request_id": logs.request_id.get(),
+    }
     return render(request, "error.html", context, status=status)
 
 
 def _error_without_database(status: int, title: str, detail: str, refresh: int = 0) -> HttpResponse:
     """Return an error page that asks nobody: no session, no user, no context of a request."""
-    context = {"status": status, "title": title, "detail": detail, "refresh": refresh}
+    context = {
+        "status": status,
+        "title": title,
+        "detail": detail,
+        "refresh": refresh,
+        "request_id": logs.request_id.get(),
+    }
     try:
         page = get_template("error.html").render(context)
     except Exception:  # the fault may be in the templates, or in the files they name
@@ -218,6 +241,10 @@ def _error_without_database(status: int, title: str, detail: str, refresh: int =
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    if isinstance(exception, UploadsBusy):
+        page = _error(request, 503, "The server is busy", str(exception))
+        page["Retry-After"] = "60"
+        return page
     if isinstance(exception, RequestDataTooBig):
         detail = str(exception) if isinstance(exception, UploadRefused) else ""
         return _error(request, 413, gettext("The request is too large"), detail)

@@ -135,6 +135,23 @@ class CalibrationAnswer(serializers.Serializer[Any]):
     n_relevant = serializers.FloatField(help_text="How many of them are relevant")
 
 
+class CheckGradesAnswer(serializers.Serializer[Any]):
+    """Of which grades the checks of a batch are, as its draw allotted them; lists are by grade."""
+
+    choice = serializers.CharField(help_text="The campaign's setting then")
+    ordinary = serializers.ListField(child=serializers.FloatField(), help_text="Shares among ordinary items")
+    ordinary_of = serializers.ChoiceField(["labels", "gold"], help_text="What these shares are of")
+    shares = serializers.ListField(child=serializers.FloatField(), help_text="Shares that all checks follow")
+    checks = serializers.ListField(
+        child=serializers.IntegerField(min_value=0), help_text="Of all batches until this one"
+    )
+    auc = serializers.FloatField(help_text="Of guessing checks, for somebody who knows all right grades")
+    numbers = serializers.DictField(
+        child=serializers.ListField(child=serializers.IntegerField(min_value=0)),
+        help_text="Checks of this batch by topic",
+    )
+
+
 class DrawAnswer(serializers.Serializer[Any]):
     id = serializers.UUIDField()
     batch = serializers.IntegerField(min_value=1)
@@ -142,6 +159,7 @@ class DrawAnswer(serializers.Serializer[Any]):
     topics = serializers.ListField(child=serializers.CharField())
     pooled = serializers.ListField(child=serializers.CharField())
     calibration = CalibrationAnswer(allow_null=True)
+    check_grades = CheckGradesAnswer(allow_null=True, help_text="Null where checks are taken in turn")
     learned_from = serializers.JSONField(allow_null=True)
     seed = serializers.IntegerField()
     frame = serializers.CharField(help_text="Address of the recorded frame")
@@ -179,7 +197,7 @@ def draw_json(draw: Draw, missing: Sequence[str]) -> dict[str, Any]:
     """Return a batch; `missing` are its topics that are not laid out yet."""
     parameters = dict(draw.parameters)
     topics, pooled = parameters.pop("topics", []), parameters.pop("pooled", [])
-    calibration = parameters.pop("calibration", None)
+    calibration, check_grades = parameters.pop("calibration", None), parameters.pop("check_grades", None)
     return {
         "id": str(draw.pk),
         "batch": draw.batch,
@@ -187,6 +205,7 @@ def draw_json(draw: Draw, missing: Sequence[str]) -> dict[str, Any]:
         "topics": topics,
         "pooled": pooled,
         "calibration": calibration,
+        "check_grades": check_grades,
         "learned_from": draw.learned_from,
         "seed": draw.seed,
         "frame": reverse("console:api-frame", args=[draw.campaign_id, draw.batch]),

@@ -1,6 +1,5 @@
 """The sample of an audit, line by line, so that anyone can draw it again from its seed."""
 
-import csv
 import io
 import uuid
 from collections.abc import Iterator, Sequence
@@ -9,6 +8,7 @@ from typing import Any
 
 from django.db import connection
 
+from judging.spreadsheets import SheetWriter
 from sampling.audit_plan import middle_grades
 from sampling.draws import permanent_random_numbers
 from sampling.models import Audit, AuditEntry
@@ -75,5 +75,7 @@ def _bronze_grades(items: Sequence[uuid.UUID]) -> dict[uuid.UUID, int]:
 
 def _lines(rows: Sequence[Sequence[Any]]) -> str:
     target = io.StringIO()
-    csv.writer(target, lineterminator="\n").writerows(rows)
+    writer = SheetWriter(target)
+    for row in rows:
+        writer.writerow(row)
     return target.getvalue()

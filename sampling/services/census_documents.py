@@ -23,14 +23,16 @@ Documents = tuple[tuple[str, str], ...]
 class CensusDocuments:
     """The documents that count for a run or a pair, as pairs (topic, document) in this order.
 
-    `lacking` are completely judged and have no gold label: those that a census asks for. `n_weighed` is all that count,
-    `n_unjudged` of these are not completely judged, or could not be; `n_uncertain` are, and their draw was not certain.
+    `lacking` are completely judged and have no gold label: those that a census asks for; `n_awaited` of them wait for
+    one already. `n_weighed` is all that count, `n_unjudged` of these are not completely judged, or could not be;
+    `n_uncertain` are, and their draw was not certain.
     """
 
     lacking: Documents
     n_weighed: int
     n_unjudged: int
     n_uncertain: int
+    n_awaited: int
 
     @property
     def is_whole(self) -> bool:
@@ -46,24 +48,31 @@ def census_documents(
     It reads the tops of the runs and their items, and no frame. `measure` is a sum over documents.
     """
     weighed = _weighed_pairs(newest, measure, [run] if against is None else [run, against])
-    complete: dict[tuple[str, str], tuple[bool, bool]] = {}
+    complete: dict[tuple[str, str], tuple[bool, bool, bool]] = {}
     documents = sorted({document for _, document in weighed})
-    has_gold = Slot.objects.filter(item=OuterRef("pk"), purpose=Slot.Purpose.AUDIT, state=Slot.State.DONE)
+    audits = Slot.objects.filter(item=OuterRef("pk"), purpose=Slot.Purpose.AUDIT)
+    is_done = Q(state=Slot.State.DONE)
     is_certain = DrawEntry.objects.filter(item=OuterRef("pk"), inclusion_probability__gte=1)
     for start in range(0, len(documents), ASKED_AT_ONCE):
         part = Q(document__doc_id__in=documents[start : start + ASKED_AT_ONCE])
         items = complete_items_query(campaign).filter(part)
-        rows = items.annotate(has_gold=Exists(has_gold), is_certain=Exists(is_certain))
+        rows = items.annotate(
+            has_gold=Exists(audits.filter(is_done)),
+            is_certain=Exists(is_certain),
+            waits=Exists(audits.exclude(is_done)),
+        )
         for topic, document, *known in rows.values_list(
-            "topic__topic_id", "document__doc_id", "has_gold", "is_certain"
+            "topic__topic_id", "document__doc_id", "has_gold", "is_certain", "waits"
         ):
-            complete[topic, document] = known[0], known[1]
+            complete[topic, document] = known[0], known[1], known[2]
     judged = [pair for pair in weighed if pair in complete]
+    lacking = tuple(pair for pair in judged if not complete[pair][0])
     return CensusDocuments(
-        lacking=tuple(pair for pair in judged if not complete[pair][0]),
+        lacking=lacking,
         n_weighed=len(weighed),
         n_unjudged=len(weighed) - len(judged),
         n_uncertain=sum(not complete[pair][1] for pair in judged),
+        n_awaited=sum(complete[pair][2] for pair in lacking),
     )
 
 

@@ -21,6 +21,7 @@ from sampling.measures.families import FloatArray
 from sampling.models import Draw
 from sampling.prediction import folds, rank_features
 from sampling.questions import Design, nested_probabilities
+from sampling.services.check_allotment import allotted_grades
 from sampling.services.informative import refuse_part, refuse_runs
 from sampling.services.layout import lay_out, missing_topics
 from sampling.services.population import (
@@ -81,6 +82,7 @@ def record_draw(
         if not campaign.has_random_order:
             refuse_part(population, columns["inclusion_probability"])
         content = frame_file(population.pooled, columns)
+        check_grades = allotted_grades(population, columns["drawn_in"], batch, seed)
         made = Draw.objects.create(
             campaign=campaign,
             batch=batch,
@@ -92,6 +94,7 @@ def record_draw(
                 "topics": population.topics,
                 "pooled": [run.run_id for run in population.runs],
                 **({"calibration": asdict(population.calibration)} if population.calibration else {}),
+                **({"check_grades": check_grades} if check_grades else {}),
             },
             learned_from=learned_from if design.prior == "judgments" else None,
             seed=seed,

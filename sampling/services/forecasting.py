@@ -24,8 +24,9 @@ from sampling.judged import Judged, question_influence
 from sampling.measures.families import FloatArray
 from sampling.outlook import LabelErrors, assumed_errors
 from sampling.questions import Design, nested_probabilities
+from sampling.services.corrected_forecasting import CorrectedWidths, corrected_widths
 from sampling.services.drawing import earlier_columns
-from sampling.services.outlook import WHOLE_TOPICS, design_outlook, design_widths, no_outlook
+from sampling.services.outlook import WHOLE_TOPICS, design_outlook, no_outlook
 from sampling.services.population import (
     DrawRefused,
     Population,
@@ -94,11 +95,20 @@ class Preview:
     corrected: dict[str, Any] = field(default_factory=dict)
     # The same at every budget, in closed form and for these topics; empty where there will be none.
     corrected_widths: list[float | None] = field(default_factory=list)
+    # The same by design at the budget, of the designs of which it is forecast; and the least that any number of items
+    # from the budget up to the whole pool reaches with the planned audit.
+    corrected_by_design: dict[str, float | None] = field(default_factory=dict)
+    corrected_floor: float | None = None
 
     @property
     def n_drawable(self) -> int:
         """Return how many pairs a draw can reach at most: of whole topics, those that the measure needs."""
         return self.n_frame if self.n_topics is None else self.n_question
+
+    @property
+    def floor(self) -> tuple[float | None, float | None, float | None]:
+        """Return the gold labels of the planned audit, the half-width at the budget, and the least there is."""
+        return self.corrected.get("n_gold"), self.corrected_by_design.get("default"), self.corrected_floor
 
     def as_json(self) -> dict[str, Any]:
         return {**self.__dict__}
@@ -169,9 +179,12 @@ def preview(
         progress(place, len(curves), f"{n_frame} pooled documents, design {place + 1} of {len(curves)}")
         widths[name] = [curve.half_width(n) for n in budgets]
         same_width[name] = budget_for(curve, half_width, most)
-    corrected_widths: list[float | None] = []
+    by_budget = CorrectedWidths()
     if isinstance(population, Population) and errors is not None:
-        corrected_widths = design_widths(population, (own.probabilities(n) for n in budgets), errors)
+        draws: dict[str, Callable[[float], FloatArray]] = {
+            name: by_document[name].probabilities for name in ("default", "pool") if name in by_document
+        }
+        by_budget = corrected_widths(population, draws, budgets, min(design.budget, most), errors)
     return Preview(
         n_frame=n_frame,
         n_question=n_question,
@@ -185,7 +198,9 @@ def preview(
         n_topics=n_topics,
         n_silent_topics=n_silent_topics,
         corrected=corrected,
-        corrected_widths=corrected_widths if any(corrected_widths) else [],
+        corrected_widths=by_budget.widths,
+        corrected_by_design=by_budget.by_design,
+        corrected_floor=by_budget.floor,
     )
 
 
@@ -341,7 +356,7 @@ def budget_for(curve: Curve, half_width: float | None, n_items: int) -> float | 
 
 
 def mixture_sentence(mixture: Mapping[str, Any], budget: int) -> str:
-    """Return what the shares cost and buy, in words, from a `Mixture` as JSON.
+    """Return what the shares cost and buy, in words, from a `Mixture` as JSON; assessors' errors are not in it.
 
     >>> about = {"n_runs": 20, "n_estimable": 20, "run_half_width": 0.0512}
     >>> without = {"n_items_without": 386.2, "n_estimable_without": 0, "run_half_width_without": None}
@@ -362,4 +377,5 @@ def mixture_sentence(mixture: Mapping[str, Any], budget: int) -> str:
     ]
     if mixture["run_half_width"] is None:
         reached[0] += " runs can be estimated alone"
-    return f"The shares for other questions cost {price}. With them {reached[0]}; without them {reached[1]}."
+    shares = f"By the drawing alone, the shares for other questions cost {price}."
+    return f"{shares} With them {reached[0]}; without them {reached[1]}."

@@ -129,11 +129,15 @@ def _lay_out_topics(draw: Draw, frame: pl.DataFrame) -> int:
     want_judgments(items=items, k=campaign.judgments_per_item, seed=seed)
     n_new = Counter(item.topic_id for item in items)
     undrawn = frame.filter(pl.col("drawn_in") == 0)
+    allotted = draw.parameters.get("check_grades")
     add_check_slots(
         campaign=campaign,
         seed=seed + 1,
         new_items={topic.pk: n_new[topic.pk] for topic in topics.values()},
         undrawn=lambda topic_id: undrawn.filter(pl.col("topic_id") == topic_id)["doc_id"].to_list(),
+        grades={topic.pk: allotted["numbers"].get(name, []) for name, topic in topics.items()}
+        if allotted
+        else None,
     )
     return len(items)
 

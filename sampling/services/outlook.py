@@ -26,6 +26,7 @@ from sampling.outlook import (
     spread_between_topics,
 )
 from sampling.services.population import Population
+from sampling.strategies import DEFAULT_STRATEGY, schedulable_strategies
 
 SEED = 20  # of the plays: the same forecast at every look
 NO_AUDIT = "There will be no corrected number: no audit is planned"
@@ -51,18 +52,24 @@ class PlannedAudit:
 
 
 def planned_audit(campaign: Campaign) -> PlannedAudit | None:
-    """Return the audits that are planned or made, None where there are none."""
+    """Return the audits that are planned or made, None where there are none.
+
+    A census has no size to plan by: the newest audit beside it counts. Where a census is all there is, as many items
+    are audited as it took, by the default strategy.
+    """
     tiers = list(campaign.assessors.values_list("tier", flat=True))
     if set(tiers) == {AuditTier.GOLD.value}:
         return PlannedAudit("", None, len(tiers))
     schedule = AuditSchedule.objects.filter(campaign=campaign, tier=AuditTier.GOLD, is_active=True).first()
-    made = Audit.objects.filter(campaign=campaign, tier=AuditTier.GOLD, declaration="")
-    newest = made.order_by("-sequence").first()
-    if schedule is None and newest is None:
-        return None
-    strategy = schedule.strategy if schedule else newest.strategy if newest else ""
-    sizes = (float(schedule.items_in_total) if schedule else 0.0, newest.expected_in_total if newest else 0.0)
-    return PlannedAudit(strategy, max(sizes), sum(tier != AuditTier.GOLD for tier in tiers))
+    made = Audit.objects.filter(campaign=campaign, tier=AuditTier.GOLD, declaration="").order_by("-sequence")
+    with_size = [strategy.key for strategy in schedulable_strategies()]
+    newest = made.filter(strategy__in=with_size).first()
+    n_judges = sum(tier != AuditTier.GOLD for tier in tiers)
+    plans = [(schedule.strategy, float(schedule.items_in_total))] if schedule else []
+    plans += [(newest.strategy, newest.expected_in_total)] if newest else []
+    if not plans and (census := made.first()):
+        plans = [(DEFAULT_STRATEGY, census.expected_in_total)]
+    return PlannedAudit(plans[0][0], max(size for _, size in plans), n_judges) if plans else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,6 +101,10 @@ class Numbers:
     relevant: int
     n_topics: int
     topics: TopicSpread | None = None  # where the spread between topics is measured
+
+    def chances(self, prior: FloatArray) -> FloatArray:
+        """Return p[item, grade] of items that are relevant with these probabilities."""
+        return grade_chances(prior, self.gains.size, self.relevant)
 
 
 Player = Callable[[CampaignPlan, int], PlayedWidths | str]
@@ -135,9 +146,10 @@ def design_widths(
     if planned is None or _no_forecast(population):
         return [None for _ in probabilities]
     numbers, contrast, found = _numbers(population, None), _contrast(population), []
+    chances = numbers.chances(population.design_prior)  # the same for all
     for probability in probabilities:
         expected = _expected_draw(population, probability, contrast)
-        plan = _plan(population.campaign, expected, numbers, population.gains, errors, planned)
+        plan = _plan(population.campaign, expected, numbers, population.gains, errors, planned, chances)
         found.append(_closed_form(plan, expected, numbers, plays=PLAYS_OF_CURVES).half_width)
     return found
 
@@ -214,7 +226,8 @@ def corrected_outlook(
     planned = planned_audit(campaign)
     if planned is None:
         return no_outlook(NO_AUDIT)
-    plan = _plan(campaign, expected, numbers, asked, errors, planned)
+    chances = numbers.chances(expected.prior)
+    plan = _plan(campaign, expected, numbers, asked, errors, planned, chances)
     found = _closed_form(plan, expected, numbers)
     if found.half_width is None:
         return no_outlook(OUT_OF_REACH)
@@ -227,23 +240,23 @@ def corrected_outlook(
     }
     if found.half_width == 0 or n_judged > LARGEST_PLAYED:
         only = PlayedWidths((found.half_width,), (found.variance or 0.0,), found.drawing_share, 0)
-        return said | _figures(only, numbers, expected, plan)
+        return said | _figures(only, numbers, expected, chances)
     if not _players:
         raise RuntimeError("no app plays campaigns")
     played = _players[0](plan, SEED)
     if isinstance(played, str):
         return said | {"refusal": f"{NO_INTERVAL}: in a simulated campaign {played}"}
-    return said | _figures(played, numbers, expected, plan)
+    return said | _figures(played, numbers, expected, chances)
 
 
 def _figures(
-    found: PlayedWidths, numbers: Numbers, expected: ExpectedDraw, plan: CampaignPlan
+    found: PlayedWidths, numbers: Numbers, expected: ExpectedDraw, chances: FloatArray
 ) -> dict[str, Any]:
     """Return the figures for these topics, and for topics like these where there are at least two."""
     shown = {**_claim(found, found, 0.0), "n_plays": found.n_plays}
     if numbers.n_topics < 2:
         return shown
-    spread = numbers.topics or _assumed_spread(numbers, expected)
+    spread = numbers.topics or _assumed_spread(numbers, expected, chances)
     over = found.over_topics(spread.variance, numbers.n_topics, np.random.default_rng(SEED))
     return shown | {
         "topics_like_these": {
@@ -267,9 +280,8 @@ def _claim(shown: PlayedWidths, found: PlayedWidths, between: float) -> dict[str
     }
 
 
-def _assumed_spread(numbers: Numbers, expected: ExpectedDraw) -> TopicSpread:
+def _assumed_spread(numbers: Numbers, expected: ExpectedDraw, chances: FloatArray) -> TopicSpread:
     """Return the spread between topics if grades fell independently as the prior predicts."""
-    chances = grade_chances(expected.prior, numbers.gains.size, numbers.relevant)
     between = spread_between_topics(
         numbers.runs,
         numbers.comparisons,
@@ -288,14 +300,15 @@ def _plan(
     asked: FloatArray,
     errors: LabelErrors,
     planned: PlannedAudit,
+    chances: FloatArray,
 ) -> CampaignPlan:
-    """Return the campaign to come, over the documents that can be drawn."""
+    """Return the campaign to come, over the documents that can be drawn; `chances` are of all, by true grade."""
     can = np.flatnonzero(expected.probability > 0)
     judging = AuditPlay(
         expected.probability[can],
         expected.contrast[can],
         expected.topic_index[can],
-        grade_chances(expected.prior[can], numbers.gains.size, numbers.relevant),
+        chances if can.size == len(chances) else chances[can],
         errors.matrix,
         asked,
         campaign.judgments_per_item,

@@ -163,7 +163,8 @@ def record_finding(
     """Store what a check found; return where the plan stands after it."""
     plan = check.plan
     with transaction.atomic():
-        TopicCheckPlan.objects.select_for_update(no_key=True).get(pk=plan.pk)
+        # The campaign's row, as when a plan is made: a row lock needs the right to change, and a plan never changes.
+        Campaign.objects.select_for_update(no_key=True).get(pk=plan.campaign_id)
         status = status_of(plan)
         _check_order(check, status)
         TopicFinding.objects.create(topic_check=check, is_bad=is_bad, reason=reason, decided_by=user)

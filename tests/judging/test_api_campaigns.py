@@ -75,6 +75,9 @@ def test_a_campaign_is_made_with_its_scale(alice, tmp_path):
     assert alice.get(there(row, "/scale")) == made["scale"]
     usual = alice.post("/campaigns", 201, collection=str(collection.pk), name="Round 2")
     assert [grade["value"] for grade in usual["scale"]["grades"]] == [0, 1, 2, 3]
+    assert usual["check_grades"] == "at-most"
+    changed = alice.send("PATCH", f"/campaigns/{usual['id']}", 200, {"check_grades": "as-drawn"})
+    assert changed["check_grades"] == "as-drawn"
 
 
 @pytest.mark.parametrize(
@@ -104,6 +107,7 @@ def test_a_campaign_is_made_with_its_scale(alice, tmp_path):
         {"gold_check_rate": "0.1"},
         {"gold_check_exposures": 0},
         {"decoys_per_check": 6},
+        {"check_grades": "by-luck"},
         {"break_minutes": -1},
         {"pause_below": 0.5},
         {"cost_per_judgment": 0},

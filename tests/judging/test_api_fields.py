@@ -29,7 +29,7 @@ FACTS = {
 COLLECTION = {"name", "description", "shows_html", "source", "licence", "may_publish_documents"}
 RULES = {
     "name", "guidelines", "lease_seconds", "break_minutes", "highlights_terms", "machine_prompt", "bronze_score",
-    "cost_per_judgment", "cost_per_gold", "pause_below", "judging_order",
+    "cost_per_judgment", "cost_per_gold", "pause_below", "judging_order", "check_grades",
 }  # fmt: skip
 WRITABLE: dict[str, set[str] | None] = {
     "api-collections post": COLLECTION,

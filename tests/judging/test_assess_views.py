@@ -153,7 +153,7 @@ def test_ones_own_data_are_complete_and_tell_nothing_about_what_they_were_for(cl
     rows = list(csv.reader(client.get(f"/judge/{bob.campaign_id}/my-data/").content.decode().splitlines()))
     assert rows[0] == ["when", "topic", "document", "grade", "cannot judge", "comment", "active seconds"]
     assert [row[1:6] for row in rows[1:]] == [
-        ["A need", "", "1", "", "=1+1, a comment"],
+        ["A need", "", "1", "", "'=1+1, a comment"],
         ["A need", "", "", "topic", ""],
     ]
     client.force_login(User.objects.create(username="charlie"))

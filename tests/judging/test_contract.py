@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+import database_roles
 import psycopg
 import pytest
 from django.db import connection, transaction
@@ -22,6 +23,7 @@ from judging.services.campaigns import set_status
 from judging.services.errors import Refused
 from judging.services.leases import requeue
 from touchstone import embedded
+from touchstone.rights import WEB
 
 # For these lines alone: benchmarks/judging.py is not the package of that name, benchmarks/coverage.py not the tool
 # that some library looks for.
@@ -35,9 +37,21 @@ sys.path.pop()
 pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
 
+@pytest.fixture(params=["as owner", "as web"])
+def each_role(request, servers) -> Iterator[None]:
+    """Once as everything else in these tests is asked, once as the product's web processes log in."""
+    if request.param == "as owner":
+        yield
+        return
+    request.getfixturevalue("made_roles")
+    with database_roles.logged_in(servers, WEB):
+        yield
+
+
 # -- claims of a crowd --
 
 
+@pytest.mark.usefixtures("each_role")
 @pytest.mark.parametrize(("ahead", "is_one_request"), [(1, False), (2, True)])
 def test_a_crowd_fills_every_slot_once_and_hears_no_false_no_work(ahead, is_one_request):
     found = storm(seed=ahead, n_items=60, n_assessors=12, ahead=ahead, is_one_request=is_one_request)
@@ -61,6 +75,7 @@ def test_the_usual_queryset_gives_the_same_crowd_too_much(child_environment, is_
         assert found["duplicates"] == 0
 
 
+@pytest.mark.usefixtures("each_role")
 def test_three_callers_get_the_last_three_slots_of_an_item():
     assert last_items(seed=0, ahead=1, rounds=8) == {"calls": 24, "unserved": 0, "false_empty": 0}
 
@@ -117,6 +132,7 @@ def test_who_only_skips_locked_slots_says_no_work_falsely_and_is_caught(one_open
 # -- the assessor's lock --
 
 
+@pytest.mark.usefixtures("each_role")
 def test_eight_tabs_of_one_assessor_get_the_same_lease():
     (bob,) = assessors_of(make_campaign(20, 1))
 
@@ -170,6 +186,7 @@ def in_thread(do):
     return task
 
 
+@pytest.mark.usefixtures("each_role")
 def test_who_is_suspended_while_he_claims_and_submits_is_left_without_a_lease():
     (bob,) = assessors_of(make_campaign(60, 1))
     for _ in range(20):
@@ -184,6 +201,7 @@ def test_who_is_suspended_while_he_claims_and_submits_is_left_without_a_lease():
         set_status(assessor=bob, status="active", actor=None)
 
 
+@pytest.mark.usefixtures("each_role")
 def test_a_judgment_requeued_while_its_assessor_changes_his_mind_is_wanted_again_once():
     (bob,) = assessors_of(make_campaign(20, 1))
     for _ in range(20):
@@ -200,14 +218,19 @@ def test_a_judgment_requeued_while_its_assessor_changes_his_mind_is_wanted_again
 
 
 @pytest.fixture
-def client(child_environment) -> Iterator[WebClient]:
-    """Bob's browser, and gunicorn as the product runs it."""
-    from touchstone.management.commands.stack import WEB
+def client(child_environment, servers, made_roles) -> Iterator[WebClient]:
+    """Bob's browser, and gunicorn as the product runs it: with the rights of a web process."""
+    from touchstone.management.commands.stack import WEB as COMMAND
 
+    database = child_environment["DATABASE_URL"].rpartition("/")[2]
+    environment = {
+        **child_environment,
+        "DATABASE_URL": f"{servers.url_of(WEB).rpartition('/')[0]}/{database}",
+    }
     campaign = make_campaign(20, 1)
     address = f"127.0.0.1:{embedded.free_port()}"
-    command = [sys.executable, "-m", *WEB, "--bind", address, "--log-level", "error"]
-    server = subprocess.Popen(command, env=child_environment)
+    command = [sys.executable, "-m", *COMMAND, "--bind", address, "--log-level", "error"]
+    server = subprocess.Popen(command, env=environment)
     try:
         embedded.answers(f"http://{address}/livez")()
         yield WebClient(f"http://{address}/", campaign.pk, f"{campaign.name}-bob0")

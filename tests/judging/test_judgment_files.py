@@ -13,6 +13,7 @@ from judging.models import (
 from judging.services.files import (
     import_judgments,
 )
+from touchstone.event_details import details_with_names
 from touchstone.models import Event, User
 
 # -- judgments of a campaign ----------------------------------------------------------------------------------
@@ -49,7 +50,8 @@ def test_crowd_judgments_fill_slots_and_names_stand_in_the_log_alone():
     assert not User.objects.get(username=f"{prefix}1").has_usable_password()
     assert not User.objects.filter(username__in=["Zoe", "Adam"]).exists()
     event = Event.objects.get(verb="imported judgments")
-    assert event.detail["assessors"] == {f"{prefix}1": "Zoe", f"{prefix}2": "Adam"}
+    [named] = details_with_names([event])
+    assert named["assessors"] == {f"{prefix}1": "Zoe", f"{prefix}2": "Adam"}
 
     assert import_judgments(source=file("task,worker,label\n2 d1,Adam,1\n2 d1,Eve,1\n"), **arguments) == 2
     assert dict(Assessor.objects.values_list("user__username", "n_judged")) == {

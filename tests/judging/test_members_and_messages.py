@@ -62,7 +62,10 @@ def test_a_restricted_collection_is_seen_by_its_members_alone(collection, alice,
     set_members(collection=collection, is_restricted=True, users=[alice, rita], actor=alice)
     assert [sees(user, collection) for user in (alice, rita, maria)] == [True, True, False]
     assert last_event(collection).verb == "set members"
-    assert last_event(collection).detail == {"is_restricted": True, "members": ["alice", "rita"]}
+    assert last_event(collection).detail == {
+        "is_restricted": True,
+        "members": sorted([alice.pk, rita.pk]),
+    }
     set_members(collection=collection, is_restricted=False, users=[], actor=rita)
     assert [sees(user, collection) for user in (alice, rita, maria)] == [True, True, True]
 
@@ -202,7 +205,7 @@ def test_messages_of_a_deleted_campaign_are_hidden_with_it(campaign, bob, alice)
 def test_the_log_says_who_wrote_to_whom_and_not_what(campaign, bob, alice):
     send(assessor=bob, text="a word for Bob alone", sender=alice)
     event = last_event(campaign)
-    assert (event.verb, event.actor, event.detail) == ("sent a message", alice, {"assessor": "bob"})
+    assert (event.verb, event.actor, event.detail) == ("sent a message", alice, {"assessor": bob.user_id})
 
 
 # -- adjudication ---------------------------------------------------------------------------------------------

@@ -10,12 +10,12 @@ import uuid
 from collections import Counter
 
 import pytest
+from contract_managers import WHO, Managers, make_item
 from contract_model import PURPOSES, TIERS, Model, Place
 from django.db import connection, transaction
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
-    RuleBasedStateMachine,
     initialize,
     invariant,
     precondition,
@@ -27,9 +27,7 @@ from judging.models import (
     Assessor,
     Campaign,
     Collection,
-    Document,
     Grade,
-    Item,
     Judgment,
     Scale,
     Slot,
@@ -37,10 +35,9 @@ from judging.models import (
 )
 from judging.services import assign, leases
 from judging.services.campaigns import close_campaign, open_campaign, set_status
-from judging.services.errors import (
-    Refused,
-)
+from judging.services.errors import Refused
 from touchstone.models import User
+from touchstone.rights import WEB
 
 IS_NIGHTLY = os.environ.get("NIGHTLY") == "1"
 
@@ -48,14 +45,12 @@ PARTS, EXAMPLES, STEPS = (4, 500, 50) if IS_NIGHTLY else (1, 60, 30)  # parts: f
 
 STRANGER = uuid.UUID(int=0)
 
-WHO = st.sampled_from(sorted(PURPOSES))
-
 AHEAD = st.integers(1, 2)
 
 ANSWER = st.sampled_from([(0, ""), (1, ""), (2, ""), (None, "language")])  # grade, obstacle
 
 
-class Contract(RuleBasedStateMachine):
+class Contract(Managers):
     """Does everything to the product and to the model, and compares them after every step."""
 
     def __init__(self):
@@ -76,28 +71,37 @@ class Contract(RuleBasedStateMachine):
         k=st.integers(1, 3),
         n_items=st.integers(1, 5),
         n_checks=st.integers(0, 2),
+        is_gold_enough=st.booleans(),
         n_audits=st.integers(0, 1),
         n_silver=st.integers(0, 2),
         quota=st.none() | st.integers(1, 4),
         seed=st.integers(0, 99),
+        is_web=st.booleans(),
     )
-    def begin(self, k, n_items, n_checks, n_audits, n_silver, quota, seed):
+    def begin(self, k, n_items, n_checks, is_gold_enough, n_audits, n_silver, quota, seed, is_web):
         # The same example makes the same choices again; the product's coins follow from random tokens.
         assign._random = random.Random(seed)
         assign.coins = lambda key, moment, n: [assign._random.random() for _ in range(n)]
         self.k, rng = k, random.Random(seed)
+        self.is_gold_enough, self.n_check_slots = is_gold_enough, k if is_gold_enough else 2
         self.campaign = make_campaign(k)
-        topics = [make_topic(self.campaign, number) for number in (1, 2)]
+        self.topics = topics = [make_topic(self.campaign, number) for number in (1, 2)]
         self.items = [make_item(self.campaign, rng.choice(topics), n) for n in range(n_items + n_checks)]
         wanted = [(item, "judge", n) for item in range(n_items) for n in range(1, k + 1)]
         wanted += [(item, "audit", 1) for item in range(n_audits)]
         wanted += [(item, "silver", 1) for item in range(min(n_silver, n_items))]
-        wanted += [(item, "check", n) for item in range(n_items, n_items + n_checks) for n in (1, 2)]
+        wanted += [
+            (item, "check", n) for item in range(n_items, n_items + n_checks) for n in self.check_numbers()
+        ]
         Slot.objects.bulk_create(self.make_slot(*key, rng.randrange(1000)) for key in wanted)
         quotas = {who: quota if who == 2 else None for who in PURPOSES}
         self.assessors = {who: make_assessor(self.campaign, who, quotas[who]) for who in PURPOSES}
         self.model = Model({key: Place() for key in wanted}, quotas)
+        self.asked_again = set()  # (assessor, item) of judgments that others are to make again
         self.number_of = {item.pk: number for number, item in enumerate(self.items)}
+        if is_web:  # from now on with the rights of a web process alone
+            with connection.cursor() as cursor:
+                cursor.execute(f"SET LOCAL ROLE {WEB}")
 
     def make_slot(self, item, purpose, number, position):
         made = self.items[item]
@@ -205,11 +209,6 @@ class Contract(RuleBasedStateMachine):
         who = self.model.suspended.pop()
         set_status(assessor=self.assessors[who], status="active", actor=None)
 
-    @precondition(lambda self: self.model.is_open and self.model.newest)
-    @rule(who=WHO)
-    def requeue(self, who):
-        assert leases.requeue(assessor=self.assessors[who], actor=None) == self.model.requeue(who)
-
     @precondition(lambda self: self.model.is_open and self.unjudged())
     @rule()
     def close(self):
@@ -299,6 +298,7 @@ class Contract(RuleBasedStateMachine):
             assert stored is not None
             assert (stored.client_token, stored.grade, stored.obstacle) == (client_token, grade, obstacle)
 
+        self.note_answer(who, token)
         self.both(lambda: getattr(assign, service)(assessor=self.assessors[who], **request), model)
 
     def keys_of(self, held):
@@ -344,11 +344,6 @@ def make_topic(campaign, number):
     )
 
 
-def make_item(campaign, topic, number):
-    document = Document.objects.create(collection=campaign.collection, doc_id=f"d{number}", text="Text")
-    return Item.objects.create(campaign=campaign, topic=topic, document=document)
-
-
 def make_assessor(campaign, number, quota):
     tier = TIERS.get(number, "bronze")
     user = User.objects.create(pk=number, username=f"assessor{number}")
@@ -357,6 +352,7 @@ def make_assessor(campaign, number, quota):
 
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("made_roles")
 @pytest.mark.parametrize("part", range(PARTS))
 def test_the_contract_holds_whatever_is_done_in_whatever_order(part, monkeypatch):
     for replaced in ("_random", "coins"):  # by every example
@@ -374,3 +370,31 @@ def test_the_contract_holds_whatever_is_done_in_whatever_order(part, monkeypatch
             print_blob=True,
         ),
     )
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_if_checks_did_not_come_back_the_places_of_what_was_requeued_would_tell(monkeypatch, comes_back):
+    """The control: product and model agree to leave answered checks alone, so only that invariant can notice."""
+    for replaced in ("_random", "coins"):
+        monkeypatch.setattr(assign, replaced, getattr(assign, replaced))
+    if not comes_back:
+        monkeypatch.setattr(leases, "REQUEUED", [p for p in leases.REQUEUED if p != Slot.Purpose.CHECK])
+        monkeypatch.setattr(Model, "comes_back", lambda self, key: key[1] != "check")
+    machine = Contract()
+    try:
+        nobody_else = {"n_audits": 0, "n_silver": 0, "quota": None, "is_web": False}
+        machine.begin(k=1, n_items=3, n_checks=2, is_gold_enough=True, seed=1, **nobody_else)
+        for _ in range(5):
+            machine.work(who=1, n=1, answer=(1, ""))
+        assert {key[1] for key, place in machine.model.places.items() if place.assessor == 1} >= {"check"}
+        machine.requeue(who=1)
+        machine.slots_are_those_of_the_model()
+        told = machine.of_what_was_requeued_as_many_places_are_open_again_for_a_check_as_for_an_ordinary_item
+        if comes_back:
+            told()
+        else:
+            with pytest.raises(AssertionError, match="places of others"):
+                told()
+    finally:
+        machine.teardown()

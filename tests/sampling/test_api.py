@@ -9,7 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 from django.test import Client
-from small_campaign import DEPTH, N_FRAME, RUNS, make_collection
+from quick_flush import unguarded
+from small_campaign import DEPTH, N_FRAME, RUNS, make_collection, make_undrawn
 from small_campaign import make_campaign as make_drawn_campaign
 
 import sampling.tasks  # noqa: F401 (registers the jobs)
@@ -219,7 +220,8 @@ def test_a_design_that_cannot_be_carried_out_says_why(api_client, campaign):
 
 
 def test_documents_that_are_missing_refuse_a_forecast_as_a_conflict(api_client, campaign):
-    campaign.collection.documents.filter(doc_id="t0d00").delete()
+    with unguarded(["judging_document"]):
+        campaign.collection.documents.filter(doc_id="t0d00").delete()
     answer = api_client.post("/forecast", PAIR)
     assert (answer.status_code, problem(answer)) == (409, "DesignRefused")
     assert "not in the collection, for example 't0d00'" in answer.json()["detail"]
@@ -282,6 +284,20 @@ def test_a_draw_goes_from_the_request_to_the_frame(api_client, campaign):
     assert frame.filter(pl.col("drawn_in") == 1).height == batch["n_drawn"]
 
 
+def test_the_design_of_a_draw_with_checks_can_be_posted_again(tmp_path):
+    campaign = make_undrawn(tmp_path, gold_check_rate=0.25)
+    api_client = ApiClient(user("manager"), campaign)
+    assert run(api_client.post("/draws", PAIR)).state == "done"
+    (batch,) = api_client.get("/draws").json()["draws"]
+    assert batch["check_grades"] == campaign.draws.get().parameters["check_grades"]
+    assert set(batch["design"]) == set(Design(**{**PAIR, "runs": ("run0", "run2")}).parameters())
+    again = batch["design"] | {"budget": 30}
+    forecast = api_client.post("/forecast", again)
+    assert forecast.status_code == 200, forecast.content
+    assert run(api_client.post("/draws", again)).state == "done"
+    assert campaign.draws.count() == 2
+
+
 def test_a_frame_that_is_known_already_is_not_sent_again(tmp_path):
     campaign = make_drawn_campaign(tmp_path, budget=20)
     api_client = ApiClient(user("manager"), campaign)
@@ -341,7 +357,8 @@ def test_another_draw_beside_a_running_one_is_refused_with_its_job(api_client, c
 
 def test_a_failed_draw_can_be_asked_for_again(api_client, campaign):
     document = campaign.collection.documents.get(doc_id="t0d00")
-    document.delete()
+    with unguarded(["judging_document"]):
+        document.delete()
     first = api_client.post("/draws", PAIR)
     job = run(first)
     assert job.state == "failed"

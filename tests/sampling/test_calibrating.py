@@ -10,6 +10,7 @@ from django.utils import timezone
 from gold_elsewhere import DEPTH, N_GOLD, add_score_lines, gold_campaign, gold_collection, score_there
 from page_campaign import N_DOCUMENTS, N_TOPICS
 from page_campaign import make_collection as make_collection_without_scores
+from quick_flush import unguarded
 from scipy.optimize import minimize
 from small_campaign import RUNS, make_undrawn, returned
 
@@ -147,8 +148,9 @@ def on_same(made):
 
 def turn_gold(source):
     """Give all gold that is there other grades."""
-    for number, answer_there in enumerate(GoldAnswer.objects.filter(topic__collection=source)):
-        GoldAnswer.objects.filter(pk=answer_there.pk).update(grade=3 * (number % 2))
+    with unguarded(["judging_goldanswer"]):
+        for number, answer_there in enumerate(GoldAnswer.objects.filter(topic__collection=source)):
+            GoldAnswer.objects.filter(pk=answer_there.pk).update(grade=3 * (number % 2))
 
 
 def test_gold_that_comes_later_changes_neither_a_draw_nor_its_top_up(campaign):
@@ -170,10 +172,13 @@ def test_a_batch_that_is_calibrated_anew_sees_gold_from_before_the_first_draw_al
     source = gold_collection()
     first = draw(campaign=campaign, design=PAIR, seed=4)
     topic = Topic.objects.filter(collection=source).earliest("pk")
-    GoldAnswer.objects.filter(topic=topic).update(created_at=timezone.now())
+    with unguarded(["judging_goldanswer"]):
+        GoldAnswer.objects.filter(topic=topic).update(created_at=timezone.now())
     with pytest.raises(CalibrationRefused, match=r"42 documents have gold and a score; 50 or more"):
         draw(campaign=campaign, design=on(source, budget=30))
-    GoldAnswer.objects.filter(topic=topic).update(created_at=first.created_at - timezone.timedelta(hours=1))
+    before = first.created_at - timezone.timedelta(hours=1)
+    with unguarded(["judging_goldanswer"]):
+        GoldAnswer.objects.filter(topic=topic).update(created_at=before)
     assert draw(campaign=campaign, design=on(source, budget=30)).parameters["calibration"]["n_gold"] == N_GOLD
 
 
@@ -246,13 +251,15 @@ REFUSED = {
 
 def without_gold():
     made = gold_collection()
-    GoldAnswer.objects.filter(topic__collection=made).delete()
+    with unguarded(["judging_goldanswer"]):
+        GoldAnswer.objects.filter(topic__collection=made).delete()
     return made
 
 
 def all_relevant():
     made = gold_collection()
-    GoldAnswer.objects.filter(topic__collection=made).update(grade=2)
+    with unguarded(["judging_goldanswer"]):
+        GoldAnswer.objects.filter(topic__collection=made).update(grade=2)
     return made
 
 

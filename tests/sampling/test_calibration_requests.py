@@ -170,7 +170,8 @@ def test_the_api_takes_a_name_or_an_id_and_answers_with_the_coefficients(campaig
 def test_a_draw_without_calibration_has_none_in_its_answer(campaign, send):
     send("/draws", PAIR | SCORED)
     assert finish("draw").state == "done"
-    assert send("/draws").json()["draws"][0]["calibration"] is None
+    (made,) = send("/draws").json()["draws"]
+    assert (made["calibration"], made["check_grades"]) == (None, None)
 
 
 def test_the_api_refuses_a_foreign_source_in_the_words_for_an_absent_one(campaign, send):

@@ -11,7 +11,7 @@ from file_campaign import everything
 from foreign_sample import collection_of, empty_campaign, import_text, sample_files
 from small_campaign import make_undrawn
 
-from judging.models import Assessor, Judgment, Slot
+from judging.models import Assessor, ImportedName, Judgment, Slot
 from judging.samples import read_prel_sample
 from judging.services.errors import ImportRefused
 from judging.services.judgment_files import import_judgments
@@ -60,7 +60,8 @@ def test_prels_become_the_draw_and_its_judgments(campaign) -> None:
     assert grades == {"7-d00": 1, "7-d01": 0, "10-d03": 2}
     assert set(Slot.objects.values_list("purpose", "state", "number")) == {("judge", "done", 1)}
     event = Event.objects.get(verb="imported judgments")
-    assert list(event.detail["assessors"].values()) == ["MQ"]
+    (name,) = ImportedName.objects.all()
+    assert (event.detail["assessors"], name.name) == ([name.assessor.user_id], "MQ")
     assert (event.detail["file_format"], event.detail["method_codes"]) == ("prels", "recorded")
     assert Assessor.objects.get(campaign=campaign).n_judged == 3
 

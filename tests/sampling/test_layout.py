@@ -41,7 +41,7 @@ def campaign(tmp_path):
 def small_parts(monkeypatch):
     """A job a topic; nobody is woken up: `jobs.run` is called by the test."""
     monkeypatch.setattr(layout, "PART_ITEMS", 1)
-    monkeypatch.setattr(jobs, "poke", lambda job_id: True)
+    monkeypatch.setattr(jobs, "poke", lambda lane: True)
 
 
 def laid_out(campaign):
@@ -113,7 +113,7 @@ def test_parts_are_the_same_however_much_is_laid_out(campaign, small_parts):
 
 
 def test_a_small_draw_is_one_job_and_a_large_one_many_with_the_same_result(tmp_path, campaign, monkeypatch):
-    monkeypatch.setattr(jobs, "poke", lambda job_id: True)
+    monkeypatch.setattr(jobs, "poke", lambda lane: True)
     wanted = reference(tmp_path, campaign)
     small = make_undrawn(tmp_path, gold_check_rate=0.2)
     jobs.run(queue_draw(small).pk)

@@ -86,8 +86,8 @@ def test_a_design_without_shares_has_no_price(tmp_path, design):
 
 
 WHOLE = (
-    "The shares for other questions cost 13 of the 400 items. With them 20 of 20 runs can be estimated alone, the "
-    "median one to ± 0.0512; without them 0 of 20."
+    "By the drawing alone, the shares for other questions cost 13 of the 400 items. With them 20 of 20 runs can be "
+    "estimated alone, the median one to ± 0.0512; without them 0 of 20."
 )
 
 

@@ -163,6 +163,33 @@ def test_a_busy_server_is_called_busy_and_asked_again_as_often_as_it_takes(page,
     assert page.is_hidden("#problem")
 
 
+def test_after_too_many_requests_nothing_is_sent_before_the_time_that_the_server_names(page):
+    begin(page)
+    sent = []
+
+    def answer(route):
+        sent.append(route.request.post_data_json)
+        if len(sent) > 1:
+            route.fallback()
+            return
+        status, body = problem("Throttled", 429, "Too many")
+        headers = {"Content-Type": "application/problem+json", "Retry-After": "3"}
+        route.fulfill(status=status, body=json.dumps(body), headers=headers)
+
+    page.route("**/judgments", answer)
+    page.keyboard.press("1")
+    says(page, "#saved", "The server is busy; 1 waiting, will be sent")
+    ready(page)
+    page.keyboard.press("2")
+    says(page, "#saved", "The server is busy; 2 waiting, will be sent")
+    page.evaluate("() => window.dispatchEvent(new Event('online'))")
+    page.wait_for_timeout(500)
+    assert len(sent) == 1
+    says(page, "#saved", "Saved 2")
+    assert sent[0] == sent[1]
+    assert sorted(Judgment.objects.values_list("grade", flat=True)) == [1, 2]
+
+
 def test_without_a_connection_the_page_says_offline(page):
     begin(page)
     page.context.set_offline(True)

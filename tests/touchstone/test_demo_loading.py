@@ -106,7 +106,7 @@ def test_the_first_program_answers_before_the_next_is_started(tmp_path, monkeypa
     programs: list[Program] = [
         Recorded(name, [], ready=partial(events.append, f"{name} answers")) for name in ("web", "worker")
     ]
-    servers = SimpleNamespace(programs=[], database_url="", redis_url="")
+    servers = SimpleNamespace(programs=[], database_url="", url_of=str, passwords={}, redis_url="")
     with pytest.raises(embedded.Stop):
         embedded.supervise(tmp_path, servers, programs, print, stop)
     assert events == [

@@ -8,20 +8,31 @@ import subprocess
 import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import yaml
 from django.conf import settings
 
-from touchstone import embedded
-from touchstone.management.commands.stack import BEAT, WEB, WORKER
+from touchstone import binaries, counters, embedded, front
+from touchstone.management.commands.stack import BEAT, LANES_OF, METRICS, WEB, worker_command
+from touchstone.rights import WEB as WEB_ROLE
+from touchstone.rights import WORKER as WORKER_ROLE
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 COMPOSE = yaml.safe_load((REPOSITORY / "docker-compose.yml").read_text())
 SERVICES = COMPOSE["services"]
 DOCKERFILE = (REPOSITORY / "Dockerfile").read_text()
-PRODUCT = ("web", "worker", "beat", "migrate")
-REQUIRED = ("SECRET_KEY", "POSTGRES_PASSWORD", "REDIS_PASSWORD")
+PRODUCT = ("web", "web-2", *LANES_OF, "beat", "metrics", "migrate")
+REQUIRED = (
+    "SECRET_KEY",
+    "POSTGRES_PASSWORD",
+    "REDIS_PASSWORD",
+    "DATABASE_WEB_PASSWORD",
+    "DATABASE_WORKER_PASSWORD",
+    "DATABASE_BACKUP_PASSWORD",
+    "SITE_HOST",
+)
 
 
 def instructions(name: str) -> list[str]:
@@ -36,7 +47,7 @@ def major_version(image: str) -> str:
 
 def test_the_image_of_postgresql_has_the_major_version_of_the_wheel():
     said = subprocess.run(
-        [str(embedded._postgres_binaries() / "postgres"), "--version"],
+        [str(binaries.postgres_binaries() / "postgres"), "--version"],
         capture_output=True,
         text=True,
         check=True,
@@ -64,7 +75,9 @@ def test_the_image_has_a_python_of_the_project():
     ("service", "command", "of_the_host"),
     [
         ("web", WEB, ["--bind", "0.0.0.0:8000"]),
-        ("worker", WORKER, []),
+        *((name, worker_command(name), []) for name in LANES_OF),
+        ("metrics", ["python", *METRICS], []),
+        ("web-2", WEB, ["--bind", "0.0.0.0:8000"]),
         ("beat", BEAT, ["--schedule", "/tmp/beat", "--pidfile", ""]),  # noqa: S108 (a container's own /tmp)
     ],
 )
@@ -81,6 +94,7 @@ def test_postgresql_is_as_durable_and_as_sorted_as_the_embedded_one():
     command = shlex.split(SERVICES["postgres"]["command"])
     said = dict(option.split("=") for option in command[2::2])
     assert set(command[1::2]) == {"-c"}
+    assert said.pop("hba_file") == "/etc/touchstone/pg_hba.conf"
     assert said == {name: embedded.POSTGRES_SETTINGS[name] for name in said}
     assert {"synchronous_commit", "fsync", "full_page_writes"} <= set(said)
     options = shlex.split(SERVICES["postgres"]["environment"]["POSTGRES_INITDB_ARGS"])
@@ -98,19 +112,62 @@ def test_no_secret_has_a_default_and_every_service_of_ours_gets_them():
         environment = SERVICES[service]["environment"]
         assert {"DATABASE_URL", "REDIS_URL", "SECRET_KEY", "ALLOWED_HOSTS", "HTTPS"} <= set(environment)
         assert environment["HTTPS"] == "${HTTPS:-1}"
-    assert SERVICES["worker"]["environment"]["TOUCHSTONE_ROLE"] == "worker"
+    assert all(SERVICES[name]["environment"]["TOUCHSTONE_ROLE"] == "worker" for name in LANES_OF)
+    assert SERVICES["metrics"]["environment"]["METRICS_SITE"] == "http://web:8000"
 
 
-def test_only_the_web_pages_are_published_and_only_on_loopback():
+def test_the_owner_of_the_database_is_known_to_prepare_alone():
+    users = {
+        service: urlsplit(
+            SERVICES[service]["environment"]["DATABASE_URL"].replace(":?is not set", "")
+        ).username
+        for service in PRODUCT
+    }
+    assert users == {name: WORKER_ROLE if name in LANES_OF else WEB_ROLE for name in PRODUCT}
+    assert "DATABASE_OWNER_URL" in SERVICES["migrate"]["environment"]
+    for service in (*PRODUCT[:-1], "backup"):
+        assert not any(
+            "POSTGRES_PASSWORD" in str(value) for value in SERVICES[service]["environment"].values()
+        )
+        assert "DATABASE_OWNER_URL" not in SERVICES[service]["environment"]
+
+
+def test_only_the_front_door_and_the_metrics_are_published_and_the_metrics_only_on_loopback():
     published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
-    assert list(published) == ["web"]
-    assert all(port.startswith("127.0.0.1:") for port in published["web"])
+    assert list(published) == ["front", "metrics"]
+    assert all(port.startswith("127.0.0.1:") for port in published["metrics"])
     assert COMPOSE["networks"]["inside"] == {"internal": True}
     assert SERVICES["postgres"]["networks"] == SERVICES["redis"]["networks"] == ["inside"]
+    words = shlex.split(SERVICES["front"]["command"])
+    ours = front.command()
+    assert words[:-1] == ["caddy", *ours[1:-1]]
+    assert (REPOSITORY / words[-1]).samefile(ours[-1])
+    assert SERVICES["front"]["environment"]["WEB_PROCESSES"].split() == ["web:8000", "web-2:8000"]
+
+
+def test_whoever_starts_the_front_door_says_all_that_its_file_asks_for():
+    asked = set(re.findall(r"\{\$(\w+)", (REPOSITORY / "deploy" / "Caddyfile").read_text()))
+    embedded_says = set(front.environment("http://:8000", ["127.0.0.1:1"], Path("var"), bind="127.0.0.1"))
+    assert asked <= embedded_says
+    assert asked - {"SITE_BIND"} <= set(SERVICES["front"]["environment"])  # in a container: all addresses
+    assert asked <= set(
+        re.findall(r"^#   (\w+)", (REPOSITORY / "deploy" / "Caddyfile").read_text(), re.MULTILINE)
+    )
+    command = [*front.command()[:1], "validate", *front.command()[2:]]
+    for address in ("judge.example.org", "http://:8000"):
+        settings_of_door = front.environment(
+            address, ["web:8000", "web-2:8000"], Path("var"), bind="127.0.0.1"
+        )
+        valid = subprocess.run(command, env=settings_of_door, capture_output=True, text=True)
+        assert valid.returncode == 0, valid.stderr
+    wrong = subprocess.run(
+        command, env={**settings_of_door, "FRONT_OPTIONS": "no_such_option"}, capture_output=True
+    )
+    assert wrong.returncode != 0
 
 
 def test_everything_waits_for_the_migration_and_that_for_postgresql():
-    for name in ("web", "worker", "beat"):
+    for name in ("web", "web-2", *LANES_OF, "beat", "metrics", "backup"):
         assert SERVICES[name]["depends_on"]["migrate"] == {"condition": "service_completed_successfully"}
     assert SERVICES["migrate"]["depends_on"] == {"postgres": {"condition": "service_healthy"}}
     assert SERVICES["migrate"]["restart"] == "no"
@@ -123,13 +180,41 @@ def test_everything_waits_for_the_migration_and_that_for_postgresql():
 
 def test_data_lie_in_declared_volumes_where_the_images_keep_them():
     mounts = {name: service.get("volumes", []) for name, service in SERVICES.items()}
-    assert mounts["postgres"] == ["database:/var/lib/postgresql"]
+    data, rules = mounts["postgres"]
+    assert data == "database:/var/lib/postgresql"
+    assert rules == "./deploy/pg_hba.conf:/etc/touchstone/pg_hba.conf:ro"
     (folder,) = re.findall(r"TOUCHSTONE_VAR=(\S+)", DOCKERFILE)
     files = settings.MEDIA_ROOT.relative_to(settings.VAR)
-    assert all(mounts[name] == [f"files:{folder}/{files}"] for name in PRODUCT)
+    counts = counters.folder().relative_to(settings.VAR)
+    ours = [f"files:{folder}/{files}", f"counters:{folder}/{counts}"]
+    assert all(mounts[name] == ours for name in PRODUCT)
+    # A new volume gets the owner that the image's folder has.
+    (made,) = [line for line in instructions("RUN") if "--owner touchstone" in line]
+    assert {f"{folder}/{files}", f"{folder}/{counts}", f"{folder}/backup"} <= set(made.split())
+    assert mounts["backup"] == [
+        f"files:{folder}/{files}:ro",
+        f"${{TOUCHSTONE_BACKUP:-backup}}:{folder}/backup",
+    ]
+    assert shlex.split(SERVICES["backup"]["command"]) == [
+        "python",
+        "manage.py",
+        "backup",
+        f"{folder}/backup",
+        "--daily",
+    ]
     # Static files are made with the image: a volume over their folder would serve those of an older one.
     assert settings.STATIC_ROOT != settings.MEDIA_ROOT
-    assert set(COMPOSE["volumes"]) == {"database", "files"}
+    assert mounts["front"] == [f"certificates:{folder}/certificates"]
+    assert set(COMPOSE["volumes"]) == {"backup", "certificates", "counters", "database", "files"}
+
+
+def test_whoever_connects_over_the_network_needs_a_password_and_may_replicate_with_it():
+    lines = (REPOSITORY / "deploy" / "pg_hba.conf").read_text().splitlines()
+    rules = [line.split() for line in lines if not line.startswith("#")]
+    hosts = [rule for rule in rules if rule[0] == "host"]
+    assert [rule[1] for rule in hosts] == ["all", "replication"]
+    assert {rule[-1] for rule in hosts} == {"scram-sha-256"}
+    assert [rule for rule in rules if rule[0] not in ("host", "local")] == []
 
 
 def test_the_image_is_built_from_the_lock_without_tools_and_runs_as_nobody_special():
@@ -157,6 +242,7 @@ def test_nothing_enters_the_image_that_is_not_named():
         "judging",
         "sampling",
         "analytics",
+        "deploy",
         "manage.py",
         "pyproject.toml",
         "requirements.lock",

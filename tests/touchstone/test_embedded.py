@@ -76,7 +76,7 @@ def answers(root: Path) -> bool:
     """Return whether both servers that are announced answer, and the program runs."""
     try:
         known = state(root)
-        psycopg.connect(known["database_url"], connect_timeout=2).close()
+        psycopg.connect(known["owner_url"], connect_timeout=2).close()
         with redis.Redis.from_url(known["redis_url"], socket_timeout=2) as client:
             client.ping()
         return len(known["processes"]) == 3 and all(psutil.pid_exists(pid) for pid, _ in known["processes"])
@@ -161,7 +161,7 @@ def test_nobody_gets_in_without_the_password_and_the_secrets_are_the_owners(serv
 def test_a_supervisor_revives_what_is_killed_refuses_a_second_and_stops_without_a_trace(private_folder):
     with supervisor(private_folder) as first:
         until(lambda: answers(private_folder))
-        url = state(private_folder)["database_url"]
+        url = state(private_folder)["owner_url"]
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("CREATE TABLE kept AS SELECT 1 AS grade")
 
@@ -185,7 +185,7 @@ def test_a_supervisor_revives_what_is_killed_refuses_a_second_and_stops_without_
                 lambda killed=killed: killed.pid not in [pid for pid, _ in state(private_folder)["processes"]]
             )
             until(lambda: answers(private_folder))
-        assert state(private_folder)["database_url"] == url
+        assert state(private_folder)["owner_url"] == url
         assert count_rows(url) == 1
 
         assert not processes.lives(

@@ -1,9 +1,13 @@
 """Error pages: the status, what happened, what to do next; the last two of them without asking a database."""
 
+import contextlib
+
+import psycopg
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, connection
 from django.test import Client, RequestFactory
 from django.urls import reverse
+from small_campaign import make_assessor, make_campaign
 
 from touchstone import views
 from touchstone.models import User
@@ -77,3 +81,29 @@ def test_a_page_that_has_expired_says_to_load_it_again():
     answer = client.post(reverse("logout"))
     assert answer.status_code == 403
     assert "Load it again, then repeat what you did." in answer.content.decode()
+
+
+@pytest.mark.django_db
+def test_a_connection_that_breaks_in_a_pipeline_is_unavailable_and_another_fault_is_a_fault(
+    tmp_path, monkeypatch
+):
+    campaign = make_campaign(tmp_path, gold=False)
+    client = Client(raise_request_exception=False)
+    client.force_login(make_assessor(campaign, "bob").user)
+    url = reverse("judging:claim", args=[campaign.pk])
+    for error, status in (
+        (psycopg.OperationalError("the server closed the connection"), 503),
+        (KeyError("x"), 500),
+    ):
+
+        @contextlib.contextmanager
+        def broken(connection, error=error):
+            yield
+            raise error  # where a pipeline synchronises: behind every cursor of Django's
+
+        with monkeypatch.context() as patch:
+            patch.setattr(psycopg.Connection, "pipeline", broken)
+            patch.setattr(connection, "close", lambda: None)  # the test's own
+            answer = client.post(url, {}, "application/json")
+        assert answer.status_code == status
+    assert client.post(url, {}, "application/json").status_code == 200

@@ -3,6 +3,7 @@
 import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from ipaddress import ip_network
 
 import pytest
 from django.contrib.auth.hashers import make_password
@@ -11,6 +12,7 @@ from django.test import Client, RequestFactory
 from django.urls import resolve
 from django.utils import timezone
 
+from touchstone.api import rate_limits
 from touchstone.api.rate_limits import Limit, address_of, count, give_back, prune_counters
 from touchstone.authentication import make_token
 from touchstone.models import RateCounter, User
@@ -198,7 +200,7 @@ def test_an_address_that_tries_wrong_keys_is_refused_before_they_are_told_apart(
 
 
 @pytest.mark.django_db
-def test_the_requests_of_the_judging_screen_are_not_counted(bob):
+def test_the_requests_of_the_judging_screen_are_not_counted_by_the_database(bob):
     client = Client()
     client.force_login(bob)
     nowhere = "/api/v1/campaigns/00000000-0000-4000-8000-000000000000/claim"
@@ -208,6 +210,40 @@ def test_the_requests_of_the_judging_screen_are_not_counted(bob):
     assert RateCounter.objects.filter(key=f"user {bob.pk}", n=1).exists()
 
 
+@pytest.mark.django_db
+def test_a_session_that_judges_too_often_is_told_to_wait_without_a_statement_and_another_goes_on(
+    bob, settings, monkeypatch, django_assert_num_queries
+):
+    monkeypatch.setattr(rate_limits, "judging_requests", rate_limits.Minute())
+    monkeypatch.setattr(rate_limits.time, "monotonic", lambda: 600.25)
+    settings.JUDGING_REQUESTS = 3
+    first, second = Client(), Client()
+    for client in (first, second):
+        client.force_login(bob)
+    path = "/api/v1/campaigns/00000000-0000-4000-8000-000000000000/"
+    answers = [first.post(path + what, {}, "application/json") for what in ("claim", "judgments", "claim")]
+    assert 429 not in [answer.status_code for answer in answers]
+    with django_assert_num_queries(2):  # the session and its person
+        refused = first.post(path + "judgments", {}, "application/json")
+    assert (refused.status_code, refused["Retry-After"]) == (429, "60")
+    assert refused.json()["type"] == "/problems/Throttled"
+    assert second.post(path + "claim", {}, "application/json").status_code == 404
+    assert first.get("/api/v1/me").status_code == 200
+    monkeypatch.setattr(rate_limits.time, "monotonic", lambda: 660.0)
+    assert first.post(path + "claim", {}, "application/json").status_code == 404
+
+
+def test_a_minute_counts_each_of_many_threads_and_forgets_what_is_over(monkeypatch):
+    monkeypatch.setattr(rate_limits.time, "monotonic", lambda: 59.0)
+    minute = rate_limits.Minute()
+    with ThreadPoolExecutor(8) as threads:
+        waits = list(threads.map(lambda n: minute.count(f"session {n % 2}", 30), range(100)))
+    assert waits.count(None) == 60
+    assert {wait for wait in waits if wait is not None} == {1.0}
+    monkeypatch.setattr(rate_limits.time, "monotonic", lambda: 60.0)
+    assert minute.count("session 0", 1) is None
+
+
 @pytest.mark.parametrize(
     ("proxies", "forwarded", "remote", "seen"),
     [
@@ -215,6 +251,9 @@ def test_the_requests_of_the_judging_screen_are_not_counted(bob):
         (1, "6.6.6.6, 198.51.100.1", "127.0.0.1", "198.51.100.1"),
         (2, "6.6.6.6, 198.51.100.1, 10.0.0.1", "127.0.0.1", "198.51.100.1"),
         (2, "198.51.100.1", "127.0.0.1", "127.0.0.1"),
+        (1, "6.6.6.6", "203.0.113.5", "203.0.113.5"),  # no proxy of ours wrote this
+        (1, "198.51.100.1", "10.0.0.7", "198.51.100.1"),
+        (1, "198.51.100.1", "", "198.51.100.1"),  # through a socket file
         (1, "no address", "127.0.0.1", "unknown"),
         (0, "", "2001:db8:1:2:3::4", "2001:db8:1:2::/64"),
         (0, "", "::ffff:203.0.113.5", "203.0.113.5"),
@@ -225,6 +264,7 @@ def test_an_address_is_the_connection_s_or_what_our_own_proxies_saw(
     proxies, forwarded, remote, seen, settings
 ):
     settings.TRUSTED_PROXIES = proxies
+    settings.PROXY_ADDRESSES = [ip_network("127.0.0.0/8"), ip_network("10.0.0.0/24")]
     request = RequestFactory().get("/", REMOTE_ADDR=remote, HTTP_X_FORWARDED_FOR=forwarded)
     assert address_of(request) == seen
 

@@ -111,9 +111,11 @@ def test_a_manager_uploads_and_anybody_sends_a_small_form(temporary_folder, writ
         (10**9, 10**9 + 603_000, None),
     ],
 )
+@pytest.mark.parametrize("floor", [0, 10**9])
 def test_a_manager_is_told_when_an_upload_is_too_large_or_the_disk_too_full(
-    largest, free, words, monkeypatch, written
+    largest, free, words, floor, monkeypatch, written, settings
 ):
+    settings.DISK_FLOOR = floor
     monkeypatch.setattr(uploads, "LARGEST", largest)
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(uploads.shutil, "disk_usage", lambda folder: usage(2 * free, free, free))
@@ -123,6 +125,19 @@ def test_a_manager_is_told_when_an_upload_is_too_large_or_the_disk_too_full(
     assert answer.status_code == (413 if words else 302)
     assert (words or "") in answer.content.decode()
     assert bool(written) == (words is None)
+
+
+@pytest.mark.django_db
+def test_an_upload_whose_import_would_wait_for_space_is_refused(monkeypatch, written, settings):
+    settings.DISK_FLOOR = 2 * 10**9
+    usage = namedtuple("usage", "total used free")
+    free = 2 * 10**9 + 600_000  # the request has 200,000 bytes and a little more
+    monkeypatch.setattr(uploads.shutil, "disk_usage", lambda folder: usage(2 * free, free, free))
+    made = Collection.objects.create(name="News")
+    page = reverse("console:manage-collection", args=[made.pk])
+    sent = {"kind": "topics", "files": [file_of(200_000)], "source_name": ""}
+    assert person("manager").post(page, sent).status_code == 413
+    assert not written
 
 
 def test_the_limits_are_those_that_are_documented():
@@ -240,6 +255,15 @@ def test_the_address_of_the_database_may_have_parameters_of_libpq():
     assert "synchronous_commit=on" in database["OPTIONS"]["options"]
 
 
+def test_a_worker_does_not_log_in_as_the_role_that_ends_long_jobs(monkeypatch):
+    address = "postgresql://touchstone_web:x@db.example.org/touchstone"
+    assert "options" not in database_from_url(address)["OPTIONS"]  # the role has its settings
+    monkeypatch.setattr("touchstone.settings.IS_WORKER", True)
+    with pytest.raises(ImproperlyConfigured, match="a worker connects as touchstone_worker"):
+        database_from_url(address)
+    assert "idle_in" not in database_from_url("postgresql://me@db.example.org/x")["OPTIONS"]["options"]
+
+
 @pytest.mark.parametrize(
     ("query", "words"),
     [("options=-c%20fsync%3Doff", "options= is not possible"), ("sslmod=require", "no parameter sslmod")],
@@ -256,6 +280,12 @@ def test_the_embedded_stack_ignores_the_settings_of_a_real_server(command, forge
     specification.loader.exec_module(manage)
     named = [
         *("DATABASE_URL", "REDIS_URL", "SECRET_KEY", "HTTPS", "ALLOWED_HOSTS", "CSRF_TRUSTED_ORIGINS"),
+        *(
+            "DATABASE_OWNER_URL",
+            "DATABASE_WEB_PASSWORD",
+            "DATABASE_WORKER_PASSWORD",
+            "DATABASE_READ_PASSWORD",
+        ),
         *("DEBUG", "TOUCHSTONE_ROLE", "TOUCHSTONE_DEMO", "TOUCHSTONE_STACK"),
     ]
     for name in named:
@@ -293,10 +323,13 @@ def test_a_step_of_the_tick_that_fails_is_logged_and_the_others_are_done(monkeyp
     monkeypatch.setattr(tasks, "start_due_orders", step("orders", None))
     monkeypatch.setattr(tasks, "start_due_recomputations", step("recomputations", None))
     monkeypatch.setattr(tasks, "start_due_screenings", step("screenings", None))
+    monkeypatch.setattr(tasks, "start_due_seals", step("seals", None))
     monkeypatch.setattr(tasks, "settle_ended", step("releases", None))
     monkeypatch.setattr(tasks, "PRUNING", (step("pruning", None),))
     tasks.tick()
-    assert done == ["sweep", "audits", "orders", "recomputations", "screenings", "releases", "pruning"]
+    assert done == [
+        *("sweep", "audits", "orders", "recomputations", "screenings", "seals", "releases", "pruning")
+    ]
     assert [record.getMessage() for record in caplog.records] == [
         "the tick's sweep failed",
         "the tick's audits failed",

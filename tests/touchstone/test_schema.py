@@ -67,11 +67,30 @@ def test_what_is_missing_is_named_and_no_request_is_sent_here(what, client, caps
 
 
 @pytest.mark.django_db
+@pytest.mark.parametrize("name", ["judgments", "My study 2.1", "a$1"])
+def test_in_another_schema_of_the_search_path_the_same_database_is_ready(name, client):
+    with connection.cursor() as cursor:
+        quoted = connection.ops.quote_name(name)
+        cursor.execute(f"ALTER SCHEMA public RENAME TO {quoted}")
+        cursor.execute(f"SET LOCAL search_path TO {quoted}")
+        assert schema.difference(connection).words() == []
+        assert client.get("/readyz").json()["checks"]["schema"] == "ok"
+        cursor.execute("DROP TRIGGER judging_slot_done ON judging_slot")
+        cursor.execute("CREATE FUNCTION judging_more() RETURNS integer LANGUAGE sql RETURN 1")
+        missing, unexpected = schema.difference(connection).words()
+        assert missing.startswith(DROPPED["trigger"][1])
+        assert unexpected.startswith("not expected: function judging_more()")
+        cursor.execute("CREATE SCHEMA empty")
+        cursor.execute("SET LOCAL search_path TO empty")
+        assert len(schema.difference(connection).words()) > 50
+
+
+@pytest.mark.django_db
 def test_a_trigger_that_is_switched_off_is_a_difference():
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE judging_slot DISABLE TRIGGER judging_slot_done")
     missing, unexpected = schema.difference(connection).words()
-    assert (missing[-9:], unexpected[-9:]) == ("enabled O", "enabled D")
+    assert (missing[-9:], unexpected[-9:]) == ("enabled A", "enabled D")
 
 
 @pytest.mark.django_db

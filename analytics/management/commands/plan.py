@@ -12,6 +12,8 @@ from analytics.services.planning import plan
 from sampling.frames import FrameRefused
 from sampling.management.commands.draw import find_campaign
 
+ASKED = ("run", "against", "measure", "difference", "money", "cost_judgment", "cost_gold", "claim", "family")
+
 
 class Command(BaseCommand):
     help = "Say what to buy next: judgments, gold at random, gold on named documents, or topics."
@@ -29,12 +31,16 @@ class Command(BaseCommand):
         parser.add_argument("--cost-judgment", type=float, help="default: the campaign's")
         parser.add_argument("--cost-gold", type=float, help="default: the campaign's")
         parser.add_argument("--claim", choices=[claim.key for claim in CLAIMS], default="")
+        parser.add_argument(
+            "--family",
+            default="",
+            help="question, all, baseline:RUN or runs:RUN,RUN (default: the declared family)",
+        )
         parser.add_argument("--output", choices=["table", "json"], default="table")
 
     def handle(self, *, campaign: str, output: str, **options: Any) -> None:
         stored = find_campaign(campaign)
-        names = ("run", "against", "measure", "difference", "money", "cost_judgment", "cost_gold", "claim")
-        asked = {name: options[name] for name in names}
+        asked = {name: options[name] for name in ASKED}
         try:
             found = plan(campaign=stored, terms=terms_of(stored, **asked, power=options["power"] / 100))
         except (TermsRefused, FrameRefused) as refusal:

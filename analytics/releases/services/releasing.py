@@ -47,6 +47,11 @@ class AggregationUnknown(Refused):
     title = "Unknown aggregation method"
 
 
+class NothingToRelease(Refused):
+    status = 409
+    title = "This campaign has no items yet: draw some, or import judgments, before you release it"
+
+
 class ReleaseNotReady(Refused):
     status = 409
     title = "This release is not ready"
@@ -92,6 +97,8 @@ def make_release(
         row = Campaign.objects.select_for_update(no_key=True).filter(pk=campaign.pk, pk__in=seen).first()
         if row is None:
             raise NotFound
+        if not row.items.exists():
+            raise NothingToRelease
         try:
             with transaction.atomic():
                 release = Release.objects.create(

@@ -53,7 +53,7 @@ from judging.models import Campaign
 from judging.services.more_judgments import labels_in_file
 from judging.trec_tables import write_prels, write_qrels
 from sampling.frames import newest_draw
-from touchstone.models import Event
+from touchstone.models import Event, ledger_head
 
 Progress = Callable[[int, int, str], None]
 STEPS = 100
@@ -85,6 +85,7 @@ class Writer:
         self.draws: list[str] = []
         self.audits: list[str] = []
         self.labels_in_file = ""
+        self.ledger = ""
         # what the writers below leave for those after them
         self.inputs: Inputs
         self.assessors: list[NamedAssessor]
@@ -102,6 +103,8 @@ class Writer:
         self.inputs = self._inputs()
         _give_memory_back()
         with self.moment.reading():
+            # A release that is made again names what it named: seals have come since.
+            self.ledger = ledger_head() if as_of is None else self.release.manifest.get("ledger", "")
             rests_on = made_of(self.campaign)
             self.assessors = named_assessors(self.campaign, self.release.pseudonym_key)
         for one in sorted(WRITERS, key=lambda one: one.stage):
@@ -111,14 +114,9 @@ class Writer:
         digest, n_bytes = digest_of(target)
         self.say(STEPS, "done")
         kept = {**self.manifest, "made_of": rests_on}
+        judged = self.judged
         return BuiltRelease(
-            n_bytes,
-            digest,
-            kept,
-            self.judged.merkle_root,
-            self.judged.last_id,
-            self.computation,
-            self.changes,
+            n_bytes, digest, kept, judged.merkle_root, judged.last_id, self.computation, self.changes
         )
 
     # -- numbers ----------------------------------------------------------------------------------------
@@ -300,6 +298,7 @@ class Writer:
             counts=self.counts,
             changes=self.changes,
             merkle_root=self.judged.merkle_root,
+            ledger=self.ledger,
         )
 
     def write_prose(self) -> None:

@@ -137,7 +137,7 @@
     return "stop";
   }
 
-  // Answers { data } or { problem: { kind, type, status, title, detail } }: title and detail are for the reader.
+  // Answers { data } or { problem: { kind, type, status, wait, title, detail } }: title and detail are for the reader.
   async function ask(csrfToken, url, body) {
     const post = body !== undefined;
     let response;
@@ -165,6 +165,7 @@
       problem: {
         kind: kindOf(response, type),
         type: type.split("/").pop(),
+        wait: Number(response.headers.get("Retry-After")) || 0, // seconds
         status: response.ok ? 0 : response.status, // 200 without JSON: a hotel's network answered, not the server
         ...touchstone.refusal(type, response.status),
       },

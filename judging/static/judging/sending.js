@@ -7,6 +7,8 @@ touchstone.openSending = ({ outbox, ask, urls, screen }) => {
   const KNOWN_REASONS = new Set(["no work", "quota"]);
   const AT_HAND = 2; // the document on the screen and the next one
   const LONGEST_WAIT_S = 30;
+  const LONGEST_NAMED_S = 120; // that a server may name
+  const TOO_MANY = 429;
   const MOST_FAULTS = 3; // an entry the server fails on this often is set aside: it must not keep the others waiting
   let isSending = false;
   let wanted = 0; // how often we were asked to find out what there is to judge
@@ -14,15 +16,24 @@ touchstone.openSending = ({ outbox, ask, urls, screen }) => {
   let retryTimer = 0;
   let retryStatus = 0; // why we wait: the server's status, or 0 if it did not answer
   let waitSeconds = 1;
+  let notBefore = 0; // after too many requests
   let isOver = false; // the last judgment was stored, and the server said that it has nothing more for us
 
-  function tryLater(status) {
+  // After too many requests, nothing is sent before the time that the server names: it would count that, too.
+  function tryLater(status, least = 0) {
     clearTimeout(retryTimer);
-    retryTimer = setTimeout(work, waitSeconds * 1000);
+    const wait = Math.max(waitSeconds, Math.min(least, LONGEST_NAMED_S)) * 1000;
+    notBefore = least && status === TOO_MANY ? Date.now() + wait : 0;
+    retryTimer = setTimeout(tryAgain, wait);
     retryStatus = status;
     waitSeconds = Math.min(waitSeconds * 2, LONGEST_WAIT_S);
     screen.waits(status);
     return "halt";
+  }
+
+  function tryAgain() {
+    notBefore = 0;
+    work();
   }
 
   function stopAt(problem) {
@@ -59,7 +70,7 @@ touchstone.openSending = ({ outbox, ask, urls, screen }) => {
     const asked = wanted;
     const { data, problem } = await ask(isRevision ? urls.revise_url : urls.submit_url, body);
     const kind = problem ? problem.kind : "";
-    if (kind === "later" || (kind === "fault" && outbox.failed(entry) < MOST_FAULTS)) return tryLater(problem.status);
+    if (kind === "later" || (kind === "fault" && outbox.failed(entry) < MOST_FAULTS)) return tryLater(problem.status, problem.wait);
     if (kind === "stop" || kind === "login") return stopAt(problem);
     answered();
     if (kind === "fault") outbox.putAside(entry);
@@ -77,7 +88,7 @@ touchstone.openSending = ({ outbox, ask, urls, screen }) => {
   async function claim() {
     const asked = wanted;
     const { data, problem } = await ask(urls.claim_url, { n: AT_HAND });
-    if (problem && (problem.kind === "later" || problem.kind === "fault")) return tryLater(problem.status);
+    if (problem && (problem.kind === "later" || problem.kind === "fault")) return tryLater(problem.status, problem.wait);
     if (problem) return isOver && problem.kind !== "login" ? endAt(problem) : stopAt(problem);
     if (data.reason === "busy") return tryLater(503);
     isOver = false;
@@ -95,6 +106,10 @@ touchstone.openSending = ({ outbox, ask, urls, screen }) => {
 
   async function work() {
     if (isSending) return;
+    if (Date.now() < notBefore) {
+      screen.changes();
+      return;
+    }
     isSending = true;
     clearTimeout(retryTimer);
     retryTimer = 0;

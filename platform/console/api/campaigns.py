@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from console.api.collections import Confirmation, confirmation_in
+from judging.check_grades import check_grades_choices
 from judging.judging_orders import RANDOM_ORDER, judging_order_choices, refused_judgments
 from judging.label_aggregation import label_score_choices
 from judging.models import Campaign, CampaignTopic, Collection, Grade, Scale, Topic
@@ -73,6 +74,7 @@ class CampaignAnswer(serializers.ModelSerializer[Campaign]):
             "gold_check_rate",
             "gold_check_exposures",
             "decoys_per_check",
+            "check_grades",
             "highlights_terms",
             "break_minutes",
             "pause_below",
@@ -111,6 +113,11 @@ class CampaignChange(Strict):
         judging_order_choices,
         required=False,
         help_text="Until the draw; `informative`: by what it tells, with one judgment an item and the whole pool drawn",
+    )
+    check_grades = TableChoice(
+        check_grades_choices,
+        required=False,
+        help_text="Grades of the gold checks that are chosen from now on; a new campaign has `at-most`",
     )
     highlights_terms = Flag(required=False)
     machine_prompt = LongWord(max_length=LONGEST_TEXT, allow_blank=True, required=False)

@@ -83,6 +83,7 @@ class ConfusionsView(OfComputation):
 
     def get_queryset(self) -> QuerySet[Any]:
         rows = super().get_queryset()
+        rows = rows.select_related("assessor__user")
         return rows if user_of(self.request).may_manage else rows.filter(assessor=None)
 
     @extend_schema(operation_id="confusions_list")

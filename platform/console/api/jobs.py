@@ -14,6 +14,7 @@ from rest_framework.views import APIView
 from judging.models import Assessor
 from judging.services.access import ManagersOnly, ResearchersOnly, stoppable_jobs, visible_jobs
 from touchstone import jobs
+from touchstone.event_details import details_with_names
 from touchstone.models import Event, Job, user_of
 
 
@@ -101,12 +102,24 @@ def _job(request: Request, job_id: uuid.UUID) -> Job:
 # -- events ---------------------------------------------------------------------------------------------------
 
 
+class EventList(serializers.ListSerializer[Event]):
+    """Events as a page shows them: the people of all of them are looked up together."""
+
+    def to_representation(self, data: Any) -> list[Any]:
+        rows = list(data)
+        shown = super().to_representation(rows)
+        for answer, detail in zip(shown, details_with_names(rows), strict=True):
+            answer["detail"] = detail
+        return list(shown)
+
+
 class EventAnswer(serializers.ModelSerializer[Event]):
     actor = serializers.CharField(source="actor.username", allow_null=True, default=None)
     detail = serializers.DictField(help_text="Details; the keys depend on the verb.")
 
     class Meta:
         model = Event
+        list_serializer_class = EventList
         fields = ("id", "at", "actor", "verb", "subject", "detail")
         read_only_fields = fields
 

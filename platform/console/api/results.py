@@ -193,7 +193,12 @@ def _comparison(row: Campaign, measure: str, run: Any, against: Any, **choice: s
         "verdict": sentence(compared) if compared else "",
         "compared": compared,
         "n_compared": among.n_family,
-        "always": always_words(corrected, computed, is_open=row.state == Campaign.State.OPEN),
+        "always": always_words(
+            corrected,
+            computed,
+            is_open=row.state == Campaign.State.OPEN,
+            significant=compared is not None and compared.test.significant,
+        ),
         "variance": variance_words(corrected),
         "forbidden": what_forbids(newest_answers(row)),
         "estimates": estimates,

@@ -5,7 +5,8 @@ from typing import Any
 
 from django import forms
 
-from console.forms.orders import JudgingOrderField
+from console.forms.orders import CheckGradesField, JudgingOrderField
+from judging.check_grades import AT_MOST
 from judging.judging_orders import RANDOM_ORDER, refused_judgments
 from judging.models import Assessor, Campaign, Collection, Topic
 from judging.prompts import check_prompt
@@ -64,6 +65,9 @@ class CampaignTexts(forms.ModelForm):  # type: ignore[type-arg]  # Django takes 
     def clean_judging_order(self) -> str:
         return str(self.cleaned_data["judging_order"] or self.initial.get("judging_order", RANDOM_ORDER))
 
+    def clean_check_grades(self) -> str:
+        return str(self.cleaned_data["check_grades"] or self.initial.get("check_grades", AT_MOST.key))
+
     def clean_machine_prompt(self) -> str:
         prompt: str = self.cleaned_data["machine_prompt"]
         try:
@@ -84,6 +88,7 @@ class CampaignForm(CampaignTexts):
     )
     relevant_grade = forms.IntegerField(label="Lowest relevant grade", min_value=1, max_value=9, initial=1)
     judging_order = JudgingOrderField()
+    check_grades = CheckGradesField()
 
     class Meta:
         model = Campaign
@@ -97,6 +102,7 @@ class CampaignForm(CampaignTexts):
             "gold_check_rate",
             "gold_check_exposures",
             "decoys_per_check",
+            "check_grades",
             "highlights_terms",
             "break_minutes",
             "machine_prompt",
@@ -151,6 +157,7 @@ class CampaignEditForm(CampaignTexts):
     """
 
     judging_order = JudgingOrderField()
+    check_grades = CheckGradesField()
 
     class Meta:
         model = Campaign
@@ -158,6 +165,7 @@ class CampaignEditForm(CampaignTexts):
             "name",
             "guidelines",
             "judging_order",
+            "check_grades",
             "lease_seconds",
             "break_minutes",
             "pause_below",
@@ -178,8 +186,12 @@ class CampaignEditForm(CampaignTexts):
         return order
 
     def changes(self) -> dict[str, Any]:
-        """Return the fields that really changed, so that nobody's other change is written over."""
-        return {name: self.cleaned_data[name] for name in self.changed_data}
+        """Return the fields that really changed, so that nobody's other change is written over.
+
+        A choice that was not sent counts as different from its initial value, and has been cleaned to it.
+        """
+        new = {name: self.cleaned_data[name] for name in self.changed_data}
+        return {name: value for name, value in new.items() if value != self.initial.get(name)}
 
 
 class AssessorRulesForm(forms.Form):

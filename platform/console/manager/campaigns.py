@@ -29,6 +29,7 @@ from console.forms.campaigns import (
     CollectionForm,
     TopicTeamsForm,
 )
+from console.manager.check_grades import check_grades_shown
 from judging.models import Assessor, Campaign, CampaignTopic, Collection, Item, Lease, Run, Slot, Topic
 from judging.services import campaigns, leases
 from judging.services.access import managers_only
@@ -101,9 +102,19 @@ def new_campaign(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         made = campaigns.create_campaign(user=user_of(request), **form.cleaned_data)
         return redirect("console:design", campaign_id=made.pk)
-    return render(
-        request, "console/manager/campaign_new.html", {"form": form}, status=400 if form.errors else 200
-    )
+    collection = _named_collection(request)
+    shown = check_grades_shown(collection) if collection else {"needs_collection": True}
+    context = {"form": form, **shown}
+    return render(request, "console/manager/campaign_new.html", context, status=400 if form.errors else 200)
+
+
+def _named_collection(request: HttpRequest) -> Collection | None:
+    """Return the collection that the address or the form names, if it is one that the user may see."""
+    try:
+        named = uuid.UUID(request.POST.get("collection") or request.GET.get("collection") or "")
+    except ValueError:
+        return None
+    return Collection.objects.visible_to(user_of(request)).filter(pk=named).first()
 
 
 @require_POST
@@ -172,14 +183,21 @@ def set_campaign_state(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResp
 @managers_only
 def edit_campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """Change what may be changed after the draw; the page shows the rest as fixed, and why."""
-    row = get_object_or_404(Campaign.objects.select_related("collection", "scale"), pk=campaign_id)
+    known = Campaign.objects.select_related("collection", "scale")
+    row = get_object_or_404(known.prefetch_related("scale__grades", "draws"), pk=campaign_id)
     name = row.name  # validation writes to the form's instance
     form = CampaignEditForm(request.POST or None, instance=row)
     if request.method == "POST" and form.is_valid():
         changes = save_campaign(form, row, user_of(request))
         messages.success(request, "Saved." if changes else "Nothing was changed.")
         return redirect("console:campaign", campaign_id=campaign_id)
-    context = {"campaign": row, "name": name, "form": form, "grades": row.scale.grades.all()}
+    context = {
+        "campaign": row,
+        "name": name,
+        "form": form,
+        "grades": row.scale.grades.all(),
+        **check_grades_shown(row.collection, row),
+    }
     return render(request, "console/manager/campaign_edit.html", context, status=400 if form.errors else 200)
 
 

@@ -25,7 +25,7 @@ from sampling.frames import newest_draw
 from sampling.measures.kinds import Linear
 from sampling.measures.registry import designed_ratios, keys_of, suggested_designs
 from sampling.models import Draw
-from sampling.outlook import outlook_sentence
+from sampling.outlook import floor_sentence, outlook_sentence
 from sampling.questions import Design
 from sampling.services.forecasting import Preview, mixture_sentence
 from sampling.services.layout import missing_topics, queue_parts
@@ -37,7 +37,7 @@ NAMES = {
     "paper": "The paper's Q*",
     "naive": "Naive",
     "pool": "Evenly over the pool",
-    "even": "All topics equally likely",
+    "even": "Topics equally likely",
 }
 PHRASES = {"paper": "under the paper's Q*", "naive": "naively", "pool": "drawn evenly over the pool"}
 
@@ -242,12 +242,14 @@ def _preview_context(outlook: Forecast, asked: Design, form: DesignForm) -> dict
             {
                 "design": labels[name],
                 "half_width": _plus_or_minus(preview.widths[name][place]),
+                "corrected": _plus_or_minus(preview.corrected_by_design.get(name)),
                 "same_width": _round_up(preview.same_width.get(name)),
             }
             for name in order
         ],
         "half_width": _plus_or_minus(width),
         "corrected": outlook_sentence(preview.corrected) if width is not None and preview.corrected else "",
+        "floor": floor_sentence(*preview.floor) if width is not None else "",
         "is_assumed": preview.corrected.get("is_assumed", False),
         "by_audit": _plus_or_minus(preview.audit_half_width) if width is not None else "",
         "other_designs": _other_designs(preview, asked) if chosen == "default" and width else "",
@@ -290,8 +292,8 @@ def _other_designs(preview: Preview, asked: Design) -> str:
     words = []
     if reached:
         words.append(
-            f"Instead of {intcomma(asked.budget)} items, the same confidence interval would take about "
-            f"{' and '.join(reached)}."
+            f"Instead of {intcomma(asked.budget)} items, the same half-width by the drawing alone would take "
+            f"about {' and '.join(reached)}."
         )
     if never:
         words.append(f"It is not reached {' or '.join(never)}, with any number of items.")

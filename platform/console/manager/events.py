@@ -1,10 +1,10 @@
 """The log of events of a campaign: who did what, and when."""
 
-import csv
 import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any
 
 from django import forms
@@ -16,10 +16,12 @@ from django.utils.text import slugify
 
 from judging.models import Campaign
 from judging.services.access import managers_only
-from judging.spreadsheets import spreadsheet_text
+from judging.spreadsheets import SheetWriter
+from touchstone.event_details import details_with_names
 from touchstone.models import Event, User
 
 PAGE = 50
+AT_ONCE = 1000  # events of the file, whose names are looked up together
 LOOKED_AT = 2000  # events whose verbs and people are offered to choose from
 EVENT_WORDS = {
     "batch": "batch {}",
@@ -77,7 +79,7 @@ def events(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponseBase:
     context = {
         "campaign": row,
         "form": form,
-        "events": [{"row": event, "words": event_words(event), "of": _subject(event)} for event in shown],
+        "events": events_in_words(shown),
         "newer": urlencode(query | {"after": newer}) if newer is not None else "",
         "older": urlencode(query | {"before": older}) if older is not None else "",
         "is_filtered": bool(query),
@@ -118,14 +120,23 @@ def _subject(event: Event) -> str:
     return "collection" if event.subject.startswith("collection:") else ""
 
 
-def event_words(event: Event) -> str:
+def events_in_words(shown: Iterable[Event]) -> list[dict[str, Any]]:
+    """Return events as pages list them: the row, its details in words, and the collection where it is one's."""
+    rows = list(shown)
+    return [
+        {"row": event, "words": event_words(detail), "of": _subject(event)}
+        for event, detail in zip(rows, details_with_names(rows), strict=True)
+    ]
+
+
+def event_words(detail: dict[str, Any]) -> str:
     """Return what an event says besides its verb, in words.
 
-    >>> event_words(Event(detail={"assessor": "bob", "n_slots": 2, "quota": None, "team": ""}))
-    'bob, 2 places'
+    >>> event_words({"assessor": "bob", "n_slots": 2, "quota": None, "team": ""})
+    'bob, 2 slots'
     """
     words = []
-    for key, value in sorted(event.detail.items(), key=lambda pair: pair[0] != "assessor"):  # whom, then what
+    for key, value in sorted(detail.items(), key=lambda pair: pair[0] != "assessor"):  # whom, then what
         if key in NOT_SHOWN or value in (None, "", [], False):
             continue
         text = _words(key, value)
@@ -155,15 +166,17 @@ class _Echo:
 
 
 def _csv(row: Campaign, rows: QuerySet[Event]) -> StreamingHttpResponse:
-    writer = csv.writer(_Echo())
+    writer = SheetWriter(_Echo())
 
     def lines() -> Iterator[str]:
         yield writer.writerow(["when", "who", "what", "of", "detail"])
-        for event in rows.iterator(chunk_size=1000):
-            who = event.actor.get_username() if event.actor else ""
-            detail = json.dumps(event.detail, ensure_ascii=False, sort_keys=True)
-            cells = [event.at.isoformat(timespec="seconds"), who, event.verb, event.subject, detail]
-            yield writer.writerow([spreadsheet_text(cell) for cell in cells])
+        found = rows.iterator(chunk_size=AT_ONCE)
+        while part := list(islice(found, AT_ONCE)):
+            for event, named in zip(part, details_with_names(part), strict=True):
+                who = event.actor.get_username() if event.actor else ""
+                detail = json.dumps(named, ensure_ascii=False, sort_keys=True)
+                when = event.at.isoformat(timespec="seconds")
+                yield writer.writerow([when, who, event.verb, event.subject, detail])
 
     answer = StreamingHttpResponse(lines(), content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = (

@@ -24,7 +24,7 @@ from analytics.services.screening import current_flags
 from console.looks import look_context
 from console.manager.alerts import needs
 from console.manager.design import draw_context
-from console.manager.events import event_words, events_of
+from console.manager.events import events_in_words, events_of
 from console.researcher.plots import plot_answer
 from judging.models import Assessor, Campaign
 from judging.services.access import managers_only
@@ -61,7 +61,7 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "audits": _audits(row, schedule),
         "judges_here": row.judges_here,
         **look_context(row),
-        "events": [{"row": event, "words": event_words(event)} for event in events_of(row)[:SHOWN_EVENTS]],
+        "events": events_in_words(events_of(row)[:SHOWN_EVENTS]),
     }
     return render(request, "console/manager/campaign.html", context | {"needs": needs(row, context)})
 

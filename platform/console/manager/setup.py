@@ -2,10 +2,12 @@
 
 import uuid
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 from django import forms
 from django.contrib import messages
+from django.db.models import prefetch_related_objects
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -20,6 +22,7 @@ from console.forms.campaigns import (
 )
 from console.forms.uploads import UploadForm, missing_kind
 from console.manager.campaigns import save_assessor, save_campaign
+from console.manager.check_grades import check_grades_shown
 from console.manager.collections import save_collection
 from console.manager.setup_steps import (
     OF_CAMPAIGN,
@@ -104,7 +107,7 @@ def of_campaign(request: HttpRequest, campaign_id: uuid.UUID, step: str = "open"
         return redirect("console:design", campaign_id=campaign_id)
     known = campaign_facts(Campaign.objects.select_related("scale"))
     campaign = get_object_or_404(known, pk=campaign_id)
-    collection = collection_facts(Collection.objects).get(pk=campaign.collection_id)
+    collection = campaign.collection = collection_facts(Collection.objects).get(pk=campaign.collection_id)
     return HANDLERS[step](request, collection, campaign)
 
 
@@ -187,12 +190,14 @@ def _queue_import(request: HttpRequest, form: StepUploadForm, row: Any) -> HttpR
 def _scale(request: HttpRequest, row: Any, campaign: Any) -> HttpResponse:
     """Make the campaign; one that is made can be changed as far as nothing rests on it."""
     if campaign is not None:
-        edit = CampaignEditForm(request.POST or None, instance=Campaign.objects.get(pk=campaign.pk))
+        prefetch_related_objects([campaign], "scale__grades", "draws")
+        edit = CampaignEditForm(request.POST or None, instance=copy(campaign))  # validation writes to it
         if request.method == "POST" and edit.is_valid():
             save_campaign(edit, campaign, user_of(request))
             messages.success(request, "Saved.")
             return redirect("console:design", campaign_id=campaign.pk)
-        context = {"form": edit, "grades": campaign.scale.grades.all()}
+        shown = check_grades_shown(row, campaign)
+        context = {"form": edit, "grades": campaign.scale.grades.all(), **shown}
         return _page(request, "scale", row, campaign, context, is_wrong=bool(edit.errors))
     if not (row.n_topics and row.has_documents):
         return _redirect_to("documents", row, None)
@@ -204,7 +209,8 @@ def _scale(request: HttpRequest, row: Any, campaign: Any) -> HttpResponse:
     if sent is not None and form.is_valid():
         made = campaigns.create_campaign(user=user_of(request), **form.cleaned_data)
         return redirect("console:design", campaign_id=made.pk)
-    return _page(request, "scale", row, None, {"form": form}, is_wrong=bool(form.errors))
+    context = {"form": form, **check_grades_shown(row)}
+    return _page(request, "scale", row, None, context, is_wrong=bool(form.errors))
 
 
 def _people(request: HttpRequest, row: Any, campaign: Any) -> HttpResponse:

@@ -6,6 +6,9 @@ another may be raising. What is over a limit is counted, too.
 """
 
 import ipaddress
+import threading
+import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -90,11 +93,12 @@ def prune_counters() -> int:
 def address_of(request: HttpRequest) -> str:
     """Return where a request comes from: the connection's other end, or what the nearest of our own proxies saw there.
 
-    What a client writes into X-Forwarded-For counts for nothing: of that header only the last entries are read, as many
-    as the operator says there are proxies. A network of IPv6 addresses is one address: it belongs to one customer.
+    What a client writes into X-Forwarded-For counts for nothing: the header is read only where the connection comes
+    from one of our proxies (PROXY_ADDRESSES), and of it only the last entries, as many as the operator says there are.
+    A network of IPv6 addresses is one address: it belongs to one customer.
     """
     address = str(request.META.get("REMOTE_ADDR", ""))
-    if settings.TRUSTED_PROXIES:
+    if settings.TRUSTED_PROXIES and _is_proxy(address):
         passed = [part.strip() for part in request.headers.get("X-Forwarded-For", "").split(",")]
         if len(passed) >= settings.TRUSTED_PROXIES:
             address = passed[-settings.TRUSTED_PROXIES]
@@ -109,18 +113,31 @@ def address_of(request: HttpRequest) -> str:
     return str(parsed)
 
 
+def _is_proxy(address: str) -> bool:
+    """Return whether a proxy of ours has this address. A socket file has none, and only we can connect to it."""
+    if not address:
+        return True
+    try:
+        parsed = ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return any(parsed in network for network in settings.PROXY_ADDRESSES)
+
+
 class Limits(BaseThrottle):
     """So many requests a minute for each key, for each person in a session, and for each address.
 
-    The requests of the judging screen are not counted: a person cannot make many, and each of their statements is a
-    tenth of an answer's time (docs/contract.md). A program that judges brings a key, and is counted.
+    The requests of the judging screen are counted by the web process that answers them, and not by the database: each
+    of their statements is a tenth of an answer's time (docs/contract.md). A program that judges brings a key, and is
+    counted like others.
     """
 
     waiting: float | None = None
 
     def allow_request(self, request: Request, view: Any) -> bool:
         if request.auth is None and getattr(view, "scope", None) == "judge":
-            return True
+            self.waiting = judging_requests.count(str(request.session.session_key), settings.JUDGING_REQUESTS)
+            return self.waiting is None
         limits = [Limit(f"address {address_of(request)}", settings.API_REQUESTS_PER_ADDRESS)]
         if request.auth is not None:
             limits.append(Limit(f"key {request.auth.pk}", settings.API_REQUESTS))
@@ -131,6 +148,27 @@ class Limits(BaseThrottle):
 
     def wait(self) -> float | None:
         return self.waiting
+
+
+class Minute:
+    """Counts of the current minute, of this process alone; at its end all are forgotten."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._minute, self._counts = -1, Counter[str]()
+
+    def count(self, key: str, most: int) -> float | None:
+        """Count one more of the key; return how many seconds to wait, or None if it is within the limit."""
+        now = time.monotonic()
+        with self._lock:
+            if int(now // MINUTE) != self._minute:
+                self._minute = int(now // MINUTE)
+                self._counts.clear()
+            self._counts[key] += 1
+            return None if self._counts[key] <= most else MINUTE - now % MINUTE
+
+
+judging_requests = Minute()
 
 
 def count_wrong_key(request: HttpRequest) -> float | None:

@@ -7,6 +7,7 @@ from django.apps import apps
 from django.core.exceptions import ValidationError
 
 from judging.models import Campaign, Collection
+from touchstone.event_details import details_with_names
 from touchstone.models import ApiToken, Event, User, Webhook
 
 OURS = ("touchstone", "judging", "sampling", "analytics")
@@ -125,5 +126,5 @@ def event_json(event: Event, subject: Subject) -> dict[str, Any]:
         "subject": subject.as_json(),
         "campaign": subject.campaign_json(),
         "collection": subject.collection_json(),
-        "detail": event.detail,
+        "detail": details_with_names([event])[0],
     }

@@ -10,10 +10,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import transaction
 
 from judging.services.errors import Refused
 from touchstone.models import Event, User, Webhook, WebhookDelivery, record
+from touchstone.watermark import mark
 
 MOST_WEBHOOKS = 10
 MOST_VERBS = 50
@@ -132,20 +133,6 @@ def _newest_event_id() -> int:
 
 
 def settled_event_id() -> int:
-    """Return an id up to which every event is committed or never will be.
-
-    Numbers are given out before transactions end: an event may appear after one of a higher number. Whoever has written
-    an event holds a lock of the table until the end of the transaction, taken before the number is. So when nobody
-    holds it, all numbers that were given out before that look are settled.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT coalesce(pg_sequence_last_value(pg_get_serial_sequence('touchstone_event', 'id')), 0)"
-        )
-        given_out = int(cursor.fetchone()[0])
-        cursor.execute(
-            "SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'relation' AND mode = 'RowExclusiveLock' AND"
-            " relation = 'touchstone_event'::regclass AND granted AND pid IS DISTINCT FROM pg_backend_pid()"
-            " AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))"
-        )
-        return 0 if cursor.fetchone()[0] else given_out
+    """Return an id up to which every event is committed or never will be; 0 while somebody writes events."""
+    now = mark("touchstone_event")
+    return 0 if now.writers else now.last_id

@@ -10,7 +10,7 @@ from judging.models import Campaign
 from judging.services.errors import Refused
 from sampling.design_fields import DESIGN_FIELDS, DesignField, FieldKind
 from sampling.measures.registry import suggested_designs
-from sampling.outlook import USUAL_RATES, assumed_errors, outlook_sentence
+from sampling.outlook import USUAL_RATES, assumed_errors, floor_sentence, outlook_sentence
 from sampling.questions import Design, parse_designed
 from sampling.serializers.designs import draw_json
 from sampling.services.calibrating import with_source
@@ -129,7 +129,7 @@ def preview_table(shown: Preview, design: Design) -> str:
         rows += ["", mixture_sentence(shown.mixture, min(design.budget, shown.n_frame))]
     if shown.n_silent_topics:
         rows += ["", f"{shown.n_silent_topics:,} topics in which no document says anything of the question"]
-    rows += ["", outlook_sentence(shown.corrected)]
+    rows += ["", *filter(None, (outlook_sentence(shown.corrected), floor_sentence(*shown.floor)))]
     if any(width is None for widths in shown.widths.values() for width in widths):
         rows.append("         -  not reached in this design, however many are judged")
     return "\n".join(rows)

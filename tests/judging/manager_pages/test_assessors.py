@@ -247,5 +247,5 @@ def test_more_obstacles_comments_and_assessors_take_no_more_statements(alice, ca
 
 def test_what_happened_is_said_in_words():
     detail = {"assessor": "bob", "n_slots": 2, "quota": None, "team": "", "fields": ["name", "guidelines"]}
-    assert event_words(Event(detail=detail)) == "bob, 2 slots, name, guidelines"
-    assert event_words(Event(detail={})) == ""
+    assert event_words(detail) == "bob, 2 slots, name, guidelines"
+    assert event_words({}) == ""

@@ -125,16 +125,26 @@ class AnalysisRequest(Strict):
             raise serializers.ValidationError({"family": [str(fault)]}) from fault
         if analysis.has_usual_measure and not sent["measure"]:
             sent["measure"] = measures_of(self.context["campaign"])[0]
-        if not analysis.no_runs:
-            for name in ("run", "against"):
-                if not sent[name]:
-                    raise serializers.ValidationError({name: ["choose a run"]})
-                if not self.context["campaign"].collection.runs.filter(run_id=sent[name]).exists():
-                    raise serializers.ValidationError({name: [f"the collection has no run {sent[name]!r}"]})
-            if sent["run"] == sent["against"]:
-                raise serializers.ValidationError({"against": ["both runs are the same: choose another run"]})
+        if not analysis.no_runs and (wrong := self._wrong_fields(sent)):
+            raise serializers.ValidationError(wrong)
         made = claim_of(claim) if claim else default_claim(self.context["campaign"])
         return {"wanted": AnalysisSubject(**sent), "claim": made}
+
+    def _wrong_fields(self, sent: dict[str, Any]) -> dict[str, list[str]]:
+        """Return what the job could not work with: a measure that it cannot parse, and runs that are not two."""
+        wrong = {}
+        try:
+            parse_measure(sent["measure"])
+        except ValueError:  # unnamed: the names of others were checked
+            wrong["measure"] = ["choose a measure"]
+        for name in ("run", "against"):
+            if not sent[name]:
+                wrong[name] = ["choose a run"]
+            elif not self.context["campaign"].collection.runs.filter(run_id=sent[name]).exists():
+                wrong[name] = [f"the collection has no run {sent[name]!r}"]
+        if sent["run"] and sent["run"] == sent["against"]:
+            wrong.setdefault("against", ["both runs are the same: choose another run"])
+        return wrong
 
 
 class ConditionsRequest(Strict):
@@ -169,7 +179,7 @@ class PlannerRequest(StrictQuery):
     difference = Finite(min_value=1e-9, max_value=1e6, default=None, allow_null=True)
     power = Finite(min_value=50.0, max_value=99.9, default=100 * USUAL_POWER)
     money = Finite(min_value=0.0, max_value=1e12, default=None, allow_null=True)
-
+    family = claim_fields()["family"]
     claim = serializers.ChoiceField(
         [claim.key for claim in CLAIMS],
         default="",

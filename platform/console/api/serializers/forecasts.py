@@ -118,3 +118,11 @@ class DesignForecastAnswer(serializers.Serializer[Any]):
         child=serializers.FloatField(allow_null=True),
         help_text="Half-widths of the corrected number at the budgets, in closed form, for these topics; or empty",
     )
+    corrected_by_design = serializers.DictField(
+        child=serializers.FloatField(allow_null=True),
+        help_text="The same at the budget, of the designs of which it is forecast; or empty",
+    )
+    corrected_floor = serializers.FloatField(
+        allow_null=True,
+        help_text="The least of these that any number of items from the budget on reaches with the planned audit",
+    )

@@ -159,6 +159,9 @@ class ConfusionAnswer(serializers.ModelSerializer[ConfusionEstimate]):
     matrix = serializers.JSONField()
     low = serializers.JSONField()
     high = serializers.JSONField()
+    label = serializers.CharField(  # type: ignore[assignment]  # every field has an attribute of that name
+        source="shown_label", help_text="The key in words; an assessor's user name"
+    )
 
     class Meta:
         model = ConfusionEstimate

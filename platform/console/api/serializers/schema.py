@@ -53,6 +53,7 @@ class ExactGoldAnswer(serializers.Serializer[Any]):
     comes_first = serializers.BooleanField(help_text="Whether it is the better purchase")
     is_exact = serializers.BooleanField(help_text="Whether no error is left for these topics")
     count = serializers.IntegerField()
+    awaited = serializers.IntegerField(help_text="Of the documents, how many wait for the gold tier")
     cost = serializers.FloatField()
     n_weighed = serializers.IntegerField(help_text="All documents that count, judged or not")
     half_width_these = serializers.FloatField()
@@ -92,11 +93,21 @@ class PlannerAnswer(serializers.Serializer[Any]):
     run = serializers.CharField(allow_blank=True)
     against = serializers.CharField(allow_null=True)
     claim = serializers.CharField()
+    family = serializers.CharField(allow_null=True, help_text="null of a run's own value")
     cost_per_judgment = serializers.FloatField()
     cost_per_gold = serializers.FloatField()
     power = serializers.FloatField(help_text="As a share of one")
     refusal = serializers.CharField(allow_null=True)
     difference = serializers.FloatField(required=False, allow_null=True, help_text="null: none was named")
+    n_family = serializers.IntegerField(
+        required=False, allow_null=True, help_text="Comparisons of the family that were tested"
+    )
+    p = serializers.FloatField(required=False, allow_null=True)
+    p_adjusted = serializers.FloatField(required=False, allow_null=True, help_text="null outside the family")
+    level = serializers.FloatField(
+        required=False,
+        help_text="What the plan brings p below: .05/n_family, counted with this one; or .05 of a single comparison",
+    )
     half_width_now = serializers.FloatField(required=False)
     half_width_of_topics = serializers.FloatField(required=False, help_text="Of the choice of topics alone")
     half_width_wanted = serializers.FloatField(required=False, allow_null=True)
@@ -107,6 +118,9 @@ class PlannerAnswer(serializers.Serializer[Any]):
     money_buys = PurchaseAnswer(required=False, allow_null=True)
     topics_needed = serializers.IntegerField(required=False, allow_null=True)
     papers = PapersPlanAnswer(many=True, required=False)
+    papers_refusal = serializers.CharField(
+        required=False, allow_null=True, help_text="Why the papers' formulas plan nothing; null where they do"
+    )
     curve = CurvePointAnswer(many=True, required=False)
 
 

@@ -1,19 +1,22 @@
 """`manage.py prepare`: bring database and static files up to date, once, before web and workers start."""
 
+import contextlib
 import os
 import random
 import time
 from argparse import ArgumentParser
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
-from django.db import OperationalError, connection
-from psycopg.errors import DeadlockDetected, LockNotAvailable
+from django.db import OperationalError, ProgrammingError, connection
+from psycopg.errors import DeadlockDetected, InsufficientPrivilege, LockNotAvailable
 
-from touchstone import schema
+from touchstone import rights, roles, schema
+from touchstone.settings import database_from_url
 
 DIFFERS = 3  # the exit code
 RULES = (
@@ -24,6 +27,15 @@ RULES = (
 LOCK_TIMEOUT, MOST_TRIES = "3s", 20
 BETWEEN_TRIES = (0.5, 2.0)  # seconds, by chance: what was waiting goes on meanwhile
 UPGRADE_LOCK = 1_801_200_001  # of PostgreSQL's advisory locks: one upgrade at a time
+
+NO_OWNER = (
+    "DATABASE_OWNER_URL is not set: the product owns its tables, and could rewrite its facts. "
+    "docs/upgrading.md says how to give it a role of its own."
+)
+WHO_MAY = (
+    "Only the owner migrates: set DATABASE_OWNER_URL to a superuser, or to touchstone_owner or another role that may "
+    "make roles (docs/operations.md, Roles)"
+)
 
 
 class Command(BaseCommand):
@@ -54,14 +66,41 @@ class Command(BaseCommand):
             call_command("load_demo", collection=collection)
 
     def _migrate(self) -> None:
-        self._wait_for_the_lock()
-        try:
-            with connection.cursor() as cursor:
-                cursor.execute(f"SET lock_timeout = '{LOCK_TIMEOUT}'")
-            self._migrate_patiently()
-        finally:
-            # Closed, the connection gives the lock back and forgets its settings.
-            connection.close()
+        with _connected_as_owner():
+            self._wait_for_the_lock()
+            try:
+                with connection.cursor() as cursor:
+                    cursor.execute(f"SET lock_timeout = '{LOCK_TIMEOUT}'")
+                if settings.DATABASE_OWNER_URL:
+                    self._become_owner()
+                elif connection.settings_dict["USER"] not in roles.SETTINGS:
+                    self.stderr.write(NO_OWNER)
+                self._patiently(lambda: call_command("migrate", verbosity=0, interactive=False))
+                if settings.DATABASE_OWNER_URL and not schema.is_newer(connection):
+                    with connection.cursor() as cursor:
+                        roles.give_rights(cursor)
+            except roles.RolesRefused as error:
+                raise CommandError(str(error)) from error
+            except ProgrammingError as error:
+                if not isinstance(error.__cause__, InsufficientPrivilege):
+                    raise
+                raise CommandError(f"{str(error).strip()}. {WHO_MAY}") from error
+            finally:
+                # Closed, the connection gives the lock back and forgets its settings.
+                connection.close()
+
+    def _become_owner(self) -> None:
+        """Make the roles, give the owner what there is, and go on as the owner."""
+        with connection.cursor() as cursor:
+            for role in roles.make_roles(cursor, settings.DATABASE_PASSWORDS):
+                name = role.removeprefix("touchstone_").upper()
+                self.stderr.write(
+                    f"{role} cannot log in yet: set DATABASE_{name}_PASSWORD and prepare again."
+                )
+            if words := roles.make_backup_role(cursor, settings.DATABASE_PASSWORDS[rights.BACKUP]):
+                self.stderr.write(words)
+            self._patiently(lambda: roles.take_over(cursor))
+            cursor.execute(f'SET ROLE "{rights.OWNER}"')
 
     def _wait_for_the_lock(self) -> None:
         """Ask again and again: whoever waited within one statement would stop an index that is made concurrently."""
@@ -77,11 +116,11 @@ class Command(BaseCommand):
                 is_told = True
             time.sleep(BETWEEN_TRIES[1])
 
-    def _migrate_patiently(self) -> None:
+    def _patiently(self, step: Callable[[], object]) -> None:
         for n in range(1, MOST_TRIES + 1):
             try:
                 # Each migration is one transaction: what is done stays done, and what failed left nothing.
-                call_command("migrate", verbosity=0, interactive=False)
+                step()
                 return
             except OperationalError as error:
                 if not isinstance(error.__cause__, (LockNotAvailable, DeadlockDetected)):
@@ -95,6 +134,17 @@ class Command(BaseCommand):
 
     def _compare(self) -> None:
         """Say how the database differs from what this version expects, if it does."""
+        self._compare_schema()
+        with connection.cursor() as cursor:
+            if not roles.has_roles(cursor) or schema.is_newer(connection):
+                return
+            words = rights.difference(cursor).words()
+        for line in words:
+            self.stderr.write(line)
+        if words:
+            raise CommandError("the rights are not what this version expects", returncode=DIFFERS)
+
+    def _compare_schema(self) -> None:
         found = schema.difference(connection)
         if not found:
             return
@@ -107,6 +157,21 @@ class Command(BaseCommand):
                 "the database is not what this version expects; the differences stand above",
                 returncode=DIFFERS,
             )
+
+
+@contextlib.contextmanager
+def _connected_as_owner() -> Iterator[None]:
+    """Connect to the same database as whom DATABASE_OWNER_URL names, and afterwards as before."""
+    before = dict(connection.settings_dict)
+    if settings.DATABASE_OWNER_URL:
+        connection.close()
+        connection.settings_dict.update(database_from_url(settings.DATABASE_OWNER_URL))
+    try:
+        yield
+    finally:
+        if settings.DATABASE_OWNER_URL:
+            connection.close()
+            connection.settings_dict.update(before)
 
 
 def _are_fixed(folder: Path) -> bool:

@@ -12,26 +12,36 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 
-from touchstone import embedded
+from touchstone import embedded, front, lanes
 from touchstone.processes import Program, StackError
 
-# docker-compose.yml runs the same three; a test compares them.
+# docker-compose.yml runs the same; a test compares them. There are two web processes behind the front door: one that is
+# killed takes half of the site. Each has loaded all before its port is there: whoever reaches it is answered.
 WEB = [
     "gunicorn",
     "touchstone.wsgi",
     "--workers",
-    "2",
+    "1",
+    "--preload",
     "--threads",
     "4",
+    "--keep-alive",
+    "75",
     "--timeout",
     "60",
     "--max-requests",
     "20000",
     "--no-control-socket",
+    "--logger-class",
+    "touchstone.gunicorn_log.Log",
 ]
+N_WEB = 2
 WORKER = ["celery", "-A", "touchstone", "worker", "--concurrency", "1", "--loglevel", "info"]
+# Short jobs have a process of their own; the other one does numbers and long jobs in turn.
+LANES_OF = {"worker": (lanes.NUMBERS, lanes.HEAVY), "quick": (lanes.QUICK,)}
 BEAT = ["celery", "-A", "touchstone", "beat", "--loglevel", "info"]
 
+METRICS = ["manage.py", "metrics"]
 MANAGE = str(Path(__file__).resolve().parents[4] / "manage.py")
 PORTS_TRIED = 5
 
@@ -47,6 +57,10 @@ class Web(Program):
         self.environment = {**self.environment, "TOUCHSTONE_STACK": self.stack}
         self.ready = self._until_it_answers
         self._bind(self.port)
+
+    @property
+    def place(self) -> str:
+        return f"127.0.0.1:{self.port}"
 
     @property
     def address(self) -> str:
@@ -70,6 +84,34 @@ class Web(Program):
         raise StackError(f"{PORTS_TRIED} ports were taken, one after the other")
 
 
+@dataclass
+class Front(Web):
+    """The front door, on the port that people know, before the web processes."""
+
+    upstreams: Sequence[Web] = ()
+
+    def _bind(self, port: int) -> None:
+        self.port, self.command = port, front.command()
+
+    def start(self, log_folder: Path) -> None:
+        address = f"http://:{self.port}"
+        places = [web.place for web in self.upstreams]
+        self.environment |= front.environment(address, places, settings.VAR / "front", bind="127.0.0.1")
+        super().start(log_folder)
+
+
+@dataclass
+class Metrics(Program):
+    """The process that Prometheus asks; it looks after the pages where they are."""
+
+    web: Web | None = None
+
+    def start(self, log_folder: Path) -> None:
+        if self.web is not None:
+            self.environment = {**self.environment, "METRICS_SITE": self.web.address}
+        super().start(log_folder)
+
+
 def run_stack(
     port: int,
     say: Callable[[str], None],
@@ -78,21 +120,29 @@ def run_stack(
     environment_of_web: dict[str, str] | None = None,
     more: Sequence[Program] = (),
 ) -> None:
-    """Start the servers, prepare the database, then run web, worker, beat and `more` until SIGINT or SIGTERM."""
+    """Start the servers, prepare the database, then run web, workers, beat and `more` until SIGINT or SIGTERM."""
     root = settings.VAR
     embedded.stoppable()
     try:
         say("Starting PostgreSQL and Redis ...")
         with embedded.stack(root) as servers:
             _prepare(preparation)
-            say("Starting the web pages, the worker and the scheduler ...")
+            say("Starting the web pages, the workers and the scheduler ...")
             port = port if embedded.is_free(port) else embedded.free_port()
-            web = Web("web", [], environment_of_web or {}, port=port)
-            embedded.supervise(root, servers, [web, *_background(), *more], say, lambda: welcome(web.address))
+            webs, door = site(port, environment_of_web or {})
+            programs = [*webs, door, *_background(), *_metrics(door), *more]
+            embedded.supervise(root, servers, programs, say, lambda: welcome(door.address))
     except embedded.Stop:
         say(f"Stopped. Your data stay in {root}.")
     except StackError as error:
         raise CommandError(str(error)) from error
+
+
+def site(port: int, environment: dict[str, str]) -> tuple[list[Web], Front]:
+    """Return the web processes, and the front door that serves them on this port."""
+    mark, theirs = secrets.token_hex(8), {"TRUSTED_PROXIES": "1", **environment}
+    webs = [Web(f"web-{n}", [], theirs, port=embedded.free_port(), stack=mark) for n in range(1, N_WEB + 1)]
+    return webs, Front("front", [], port=port, stack=mark, upstreams=webs)
 
 
 def line_writer(stream: OutputWrapper) -> Callable[[str], None]:
@@ -116,16 +166,31 @@ def _module(command: list[str], *more: str) -> list[str]:
     return [sys.executable, "-m", *command, *more]
 
 
+def worker_command(name: str) -> list[str]:
+    """Return the command of a worker, with its lanes and the name by which Celery tells it from the others."""
+    return [*WORKER, "--queues", ",".join([*LANES_OF[name], lanes.TICK]), "--hostname", f"{name}@%h"]
+
+
 def _background() -> list[Program]:
     beat_schedule = str(settings.VAR / "beat")
-    return [
-        Program("worker", _module(WORKER), {"TOUCHSTONE_ROLE": "worker"}),
+    role = {"TOUCHSTONE_ROLE": "worker"}
+    programs = [
+        *(Program(name, _module(worker_command(name)), role) for name in LANES_OF),
         Program("beat", _module(BEAT, "--schedule", beat_schedule, "--pidfile", "")),
     ]
+    if settings.BACKUP:
+        programs.append(Program("backup", [sys.executable, MANAGE, "backup", settings.BACKUP, "--daily"]))
+    return programs
+
+
+def _metrics(web: Web) -> list[Program]:
+    if not settings.METRICS_BIND:
+        return []
+    return [Metrics("metrics", [sys.executable, MANAGE, *METRICS[1:]], web=web)]
 
 
 class Command(BaseCommand):
-    help = "Run PostgreSQL, Redis, web, worker and beat on this machine until Ctrl-C."
+    help = "Run PostgreSQL, Redis, web, worker, beat and metrics on this machine until Ctrl-C."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
