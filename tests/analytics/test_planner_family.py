@@ -7,12 +7,12 @@ from io import StringIO
 
 import numpy as np
 import pytest
+from audit_plans import audited_campaign
 from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 from quick_flush import unguarded
 from scipy import stats
-from small_campaign import judge_all, judge_audit, make_assessor, make_campaign
 
 from analytics.estimation.claims import LIKE_THESE, THESE, Family
 from analytics.planning.planner import topics_for_power
@@ -20,8 +20,6 @@ from analytics.services.families import declare_family
 from analytics.services.plan_family import FamilyTest
 from analytics.services.plan_terms import terms_of
 from analytics.services.planning import plan
-from analytics.services.recomputation import recompute
-from sampling.services.auditing import audit
 from touchstone.models import User
 
 pytestmark = pytest.mark.django_db
@@ -36,14 +34,7 @@ def plain_static_files(settings):
 
 @pytest.fixture(scope="module")
 def made_once(module_world, tmp_path_factory):
-    made = make_campaign(tmp_path_factory.mktemp("world"))
-    people = [make_assessor(made, f"bronze{n}") for n in range(2)]
-    judge_all(made, people, lambda slot, place: (int(slot.item.document.doc_id[-2:]) * 7 + place) % 4)
-    gold = make_assessor(made, "gold", "gold")
-    audit(campaign=made, items_each_time=18, items_in_total=18, strategy="simple", seed=5)
-    judge_audit(made, gold)
-    recompute(campaign=made)
-    return made
+    return audited_campaign(tmp_path_factory.mktemp("world"))
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ DAILY = timedelta(days=1)
 IS_LIMITED = "SELECT current_setting('max_slot_wal_keep_size') <> '-1'"
 # It keeps the log back from now on; one made by pg_receivewal does so only when it is first received.
 MAKE_SLOT = "SELECT pg_create_physical_replication_slot('touchstone_backup', true)"
+SEGMENT_SIZE = "SELECT pg_size_bytes(current_setting('wal_segment_size'))"
 IS_LOST = "SELECT wal_status = 'lost' FROM pg_replication_slots WHERE slot_name = 'touchstone_backup'"
 FILES_EVERY = 60.0  # seconds
 AFTER_A_FAULT = 600.0
@@ -116,6 +117,8 @@ class Archive:
             self._backup_at = 0.0
             postgres.ask(self.address, MAKE_SLOT)
         self.backups.wal.mkdir(mode=0o700, exist_ok=True)
+        (size,) = postgres.ask(self.address, SEGMENT_SIZE)
+        self.backups.drop_torn_segment(size)
         self.receiver = subprocess.Popen(
             [tool, *options, f"--directory={self.backups.wal}", "--status-interval=5", "--no-loop"],
             env=postgres.environment(self.address),
@@ -136,7 +139,7 @@ class Archive:
             self.backups.remove_old(self.keep)
 
     def _is_due(self) -> bool:
-        newest = self.backups.newest()
+        newest = self.backups.newest(with_log=True)
         if newest is None or self.backups.has_gap() or newest.end_time < datetime.now(UTC) - DAILY:
             return True
         # A database that was restored has a history of its own: what was written since needs a backup of its own.

@@ -114,11 +114,16 @@ class Backups:
         """Return the folders of the backups that were completed, the newest last."""
         return sorted(path.parent for path in self.root.glob(f"*Z/{MANIFEST}"))
 
-    def newest(self) -> Manifest | None:
-        """Return what the newest backup holds; one whose manifest is damaged counts for nothing."""
+    def newest(self, *, with_log: bool = False) -> Manifest | None:
+        """Return what the newest backup holds; one whose manifest is damaged counts for nothing.
+
+        With `with_log`, dumps are passed over: the log of the database leads on from a copy alone.
+        """
         for folder in reversed(self.complete()):
             with contextlib.suppress(BackupError):
-                return read_manifest(folder)
+                manifest = read_manifest(folder)
+                if not (with_log and manifest.is_dump):
+                    return manifest
         return None
 
     @contextlib.contextmanager
@@ -152,30 +157,37 @@ class Backups:
         return self.root / "files" / sha256[:2] / sha256
 
     def keep(self, path: Path) -> StoredFile:
-        """Copy a file into the store, also over an older copy, which may be damaged, and return what it is."""
+        """Copy a file into the store, unless it is there whole, and return what it is."""
+        file = hash_of(path)
+        if self._has(file):
+            return file
         draft = self.root / "files" / f"new.{os.getpid()}.{threading.get_ident()}"
         draft.parent.mkdir(exist_ok=True)
-        found = hashlib.sha256()
+        found, size = hashlib.sha256(), 0  # of what is written: the file may have grown since it was hashed
         with path.open("rb") as source, draft.open("wb") as target:
             while part := source.read(PART):
                 found.update(part)
-                target.write(part)
+                size += target.write(part)
             target.flush()
             os.fsync(target.fileno())
-            size = target.tell()
         place = self.place(found.hexdigest())
         place.parent.mkdir(exist_ok=True)
         draft.rename(place)
         sync_folder(place.parent)
         return StoredFile(found.hexdigest(), size)
 
+    def _has(self, file: StoredFile) -> bool:
+        """Return whether the store has the file with all its bytes: a copy that was damaged is written again."""
+        place = self.place(file.sha256)
+        return place.exists() and hash_of(place) == file
+
     def keep_between(self, copy: Callable[[], dict[str, StoredFile]]) -> None:
         """Copy files and write down which; a restored moment may lie between two backups."""
         with self._store_locked():
-            found, noted = copy(), self.copied_files()
-            self._note(
-                {name: file for name, file in found.items() if noted.get(name) != file}, datetime.now(UTC)
-            )
+            if found := copy():
+                noted = self.copied_files()
+                new = {name: file for name, file in found.items() if noted.get(name) != file}
+                self._note(new, datetime.now(UTC))
 
     def _note(self, files: dict[str, StoredFile], now: datetime) -> None:
         if not files:
@@ -198,6 +210,16 @@ class Backups:
         text = self.journal.read_text() if self.journal.exists() else ""
         return text.rpartition("\n")[0].splitlines()
 
+    def drop_torn_segment(self, size: int) -> None:
+        """Remove a begun segment that has not its `size` in bytes, because the receiver was killed as it made it.
+
+        A segment is filled with zeros before the log goes into it, so a short one holds nothing yet; but
+        pg_receivewal would refuse it for ever.
+        """
+        for path in self.wal.glob("?" * 24 + ".partial"):
+            if path.stat().st_size not in (0, size):
+                path.unlink()
+
     def set_log_aside(self) -> None:
         """Move the log into a folder of its own: its receiver would go on where the last segment ends."""
         segments = [path for path in self.wal.glob("*") if path.is_file()]
@@ -210,7 +232,7 @@ class Backups:
 
     def has_gap(self) -> bool:
         """Return whether no backup was begun since the log began anew: then nothing leads from a backup to now."""
-        newest = self.newest()
+        newest = self.newest(with_log=True)
         begun = max((folder.name for folder in self.wal.glob("*Z")), default="")
         return newest is None or begun > backup_name(datetime.fromisoformat(newest.start))
 

@@ -155,6 +155,22 @@ def test_no_log_is_kept_back_without_a_limit_or_for_another_cluster(cluster, kep
     assert ask(cluster, "SELECT wal_status FROM pg_replication_slots") == "reserved"
 
 
+def test_a_receiver_that_was_killed_as_it_began_a_segment_goes_on(cluster, kept):
+    kept._receive()
+    wait_until(lambda: list(kept.backups.wal.glob("*.partial")))
+    kept.receiver.kill()
+    kept.receiver.wait()
+    (begun,) = kept.backups.wal.glob("*.partial")
+    with begun.open("r+b") as segment:
+        segment.truncate(begun.stat().st_size // 2)
+    torn = begun.stat().st_size
+    kept._receive()
+    cluster.write("after a torn segment")
+    wait_until(lambda: ask(cluster, CAUGHT_UP))
+    sizes = {path.stat().st_size for path in kept.backups.wal.glob(f"{begun.stem}*")}
+    assert sizes == {2 * torn}, "the same segment, whole"
+
+
 def test_the_log_is_received_while_a_backup_is_made(cluster, kept):
     def long():
         kept.receiver.kill()

@@ -4,8 +4,10 @@ import json
 import random
 import shutil
 import subprocess
+import time
 from dataclasses import replace
 from datetime import datetime
+from types import SimpleNamespace
 
 import psycopg
 import pytest
@@ -23,6 +25,7 @@ from touchstone.backups.restoring import (
     into_database,
     into_folder,
 )
+from touchstone.management.commands import backup as command
 
 from .conftest import words_of
 
@@ -252,6 +255,29 @@ def test_two_at_once_and_wrong_options_are_refused(tmp_path):
     with pytest.raises(CommandError, match="a dump has not"):
         call_command("restore", tmp_path, into="postgresql://x/y", to_time="latest")
     assert list(tmp_path.glob("*Z*")) == []
+
+
+def test_a_backup_that_does_not_pass_its_check_counts_for_nothing(cluster, tmp_path, monkeypatch, settings):
+    settings.DATABASE_BACKUP_URL = cluster.address
+    settings.MEDIA_ROOT = cluster.var / "files"
+    monkeypatch.setattr(command, "schema", SimpleNamespace(fingerprint=lambda _: SimpleNamespace(digest="s")))
+    monkeypatch.setattr(command, "newest_heads", dict)
+    signed = []
+    monkeypatch.setattr(command, "_sign", signed.append)
+
+    def damage_and_check(folder):
+        (folder / "base" / "PG_VERSION").write_text("81\n")
+        check(folder)
+
+    call_command("backup", tmp_path, keep=1)
+    whole = Backups(tmp_path).complete()
+    assert (len(whole), signed) == (1, ["backup", "verified backup"])
+    monkeypatch.setattr(command, "check", damage_and_check)
+    time.sleep(1)  # a backup is named by its second
+    with pytest.raises(CommandError, match="PG_VERSION"):
+        call_command("backup", tmp_path, keep=1)
+    assert Backups(tmp_path).complete() == whole
+    assert signed[2:] == ["backup"]
 
 
 def test_a_folder_of_another_cluster_is_refused(cluster, backup, monkeypatch):

@@ -5,7 +5,16 @@ from datetime import datetime
 import pytest
 
 from touchstone.backups import BackupError
-from touchstone.backups.folder import Backups, Manifest, backup_name, hash_of, write_manifest
+from touchstone.backups.folder import (
+    DUMP,
+    Backups,
+    Manifest,
+    StoredFile,
+    backup_name,
+    hash_of,
+    read_manifest,
+    write_manifest,
+)
 from touchstone.backups.making import copy_files, refuse_another
 from touchstone.backups.restoring import _recovery
 
@@ -17,7 +26,7 @@ def backups(tmp_path):
     return made
 
 
-def complete(backups, start, segment="000000010000000000000001", files=None, system="ours"):
+def complete(backups, start, segment="000000010000000000000001", files=None, system="ours", database=None):
     """Write the folder of a backup as it would be, with nothing of the database but the label."""
     moment = datetime.fromisoformat(start)
     folder = backups.root / backup_name(moment)
@@ -36,7 +45,7 @@ def complete(backups, start, segment="000000010000000000000001", files=None, sys
             start_lsn="0/1",
             end_lsn="0/1",
             heads={},
-            database={},
+            database=database or {},
             files=files or {},
         ),
     )
@@ -76,6 +85,40 @@ def test_a_log_that_began_anew_since_the_backup_is_known_by_the_folder_alone(bac
     assert Backups(backups.root).has_gap()
     complete(backups, "2999-01-01T00:00:00Z")
     assert not backups.has_gap()
+
+
+def test_a_dump_by_hand_stands_for_no_copy_that_the_log_leads_on_from(backups):
+    copied = complete(backups, "2026-11-20T14:00:00Z")
+    backups.set_log_aside()
+    dumped = complete(backups, "2999-01-01T00:00:00Z", database={DUMP: StoredFile("0" * 64, 1)})
+    assert backups.newest() == read_manifest(dumped)
+    assert backups.newest(with_log=True) == read_manifest(copied)
+    assert backups.has_gap()
+    complete(backups, "2999-01-02T00:00:00Z")
+    assert not backups.has_gap()
+
+
+def test_a_file_that_the_store_has_is_not_written_again(backups, tmp_path):
+    source = tmp_path / "a"
+    source.write_bytes(b"text")
+    first = backups.keep(source)
+    place = backups.place(first.sha256)
+    written = place.stat().st_ino
+    assert backups.keep(source) == first == hash_of(source)
+    assert place.stat().st_ino == written
+    place.write_bytes(b"hurt")  # the control: a copy that is damaged is written again
+    assert backups.keep(source) == first
+    assert (place.read_bytes(), place.stat().st_ino == written) == (b"text", False)
+
+
+def test_of_begun_segments_only_one_that_is_cut_short_goes(backups):
+    backups.wal.mkdir()
+    short, empty, whole = (f"00000001000000000000000{place}.partial" for place in (3, 4, 5))
+    ended, history = "000000010000000000000002", "00000002.history"
+    for name, size in {short: 8, empty: 0, whole: 16, ended: 8, history: 8}.items():
+        (backups.wal / name).write_bytes(bytes(size))
+    backups.drop_torn_segment(16)
+    assert {path.name for path in backups.wal.iterdir()} == {empty, whole, ended, history}
 
 
 def test_a_damaged_file_of_the_store_is_healed_by_the_next_copy(backups, tmp_path):

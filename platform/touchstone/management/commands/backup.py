@@ -15,7 +15,7 @@ from touchstone import jobs, processes, schema
 from touchstone.backups import BackupError, postgres
 from touchstone.backups.archive import Archive
 from touchstone.backups.checking import check
-from touchstone.backups.folder import Backups, read_manifest
+from touchstone.backups.folder import MANIFEST, Backups, read_manifest
 from touchstone.backups.making import back_up, tell
 from touchstone.management.commands.stack import line_writer
 from touchstone.models import Seal
@@ -56,7 +56,13 @@ class Command(BaseCommand):
                 raise BackupError(f"the database does not answer: {' '.join(str(error).split())}") from error
             made = back_up(backups, _address(dump), settings.MEDIA_ROOT, schema=found, heads=heads, dump=dump)
             _sign("backup")
-            check(made)
+            try:
+                check(made)
+            except BackupError:
+                (
+                    made / MANIFEST
+                ).unlink()  # damaged: it counts for nothing, and no good one is removed for it
+                raise
             _sign("verified backup")
             tell(say, made, read_manifest(made))
             return made
