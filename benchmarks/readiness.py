@@ -6,6 +6,9 @@ PostgreSQL's tables are on a tmpfs that is filled; a table is renamed; the worke
 and of metrics is put forward by three minutes. A Prometheus scrapes every 3 seconds. For each fault: seconds until
 /readyz, the metric and the alert of deploy/alerts.yml say so, and until they are well after the repair.
 The control are the naive probes, which must stay ok: /livez, SELECT 1, a committed UPDATE. JSON on standard output.
+
+With `--log-minutes 10` a table is gone for half of that time and the disk is full for the other half, while assessors
+ask for work up to 33 times a second, and the bytes that all processes log are counted: at most 2 MB in ten minutes.
 """
 
 import argparse
@@ -19,6 +22,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,14 +33,17 @@ import psycopg
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "platform"))
 
-from parts.throwaway import folder, kill_tree, migrated
+from parts.assessors import WebClient
+from parts.throwaway import folder, kill_tree, make_campaign, migrated
 
-from touchstone import embedded
+from touchstone import embedded, rights
 from touchstone.processes import Program
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 LIMIT = 15.0  # seconds
 PATIENCE = 60.0
+ASKING, EVERY = 8, 0.03  # assessors; seconds from one request to the next
+MOST_LOGGED = 2_000_000  # bytes in ten minutes
 ROOM = "300m"
 LIBRARY = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
 FORWARD = "+180"
@@ -87,11 +94,19 @@ def fetch(url: str, seconds: float = 10) -> tuple[int, str]:
 @contextlib.contextmanager
 def site(root: Path) -> Iterator[Site]:
     """Run the product on a small file system, with a Prometheus beside it."""
+    from django.db import connection
+
+    from touchstone import roles
+
     data = root / "var"
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={ROOM},mode=755", "tmpfs", str(data)], check=True)
     try:
         keep_log_elsewhere(data, root / "pg_wal")
         with migrated(data) as servers:
+            with connection.cursor() as cursor:
+                roles.make_roles(cursor, servers.passwords)
+                roles.take_over(cursor)
+                roles.give_rights(cursor)
             made = Site(servers, root, root / "clock")
             made.clock.write_text("+0")
             try:
@@ -130,10 +145,12 @@ def start_all(made: Site) -> None:
     }
     # The room that is taken is the database's: uploads and temporary files are elsewhere.
     common = {"DISK_FLOOR": "0", "LOG_LEVEL": "INFO", "LOG_FORMAT": "json"}
+    common["DATABASE_URL"] = made.servers.url_of(rights.WEB)
+    of_worker = {"DATABASE_URL": made.servers.url_of(rights.WORKER), "TOUCHSTONE_ROLE": "worker"}
     python = [sys.executable, "-m"]
     made.start("web", [*python, *WEB, "--bind", web], **common)
     made.start("moved", [sys.executable, "-c", ONE_PROCESS, moved.rpartition(":")[2]], **common, **clock)
-    made.start("worker", [*python, *WORKER], **common, TOUCHSTONE_ROLE="worker")
+    made.start("worker", [*python, *WORKER], **{**common, **of_worker})
     made.start("beat", [*python, *BEAT, "--schedule", str(made.root / "beat"), "--pidfile", ""], **common)
     manage = [sys.executable, str(REPOSITORY / "manage.py"), "metrics"]
     made.start("metrics", manage, **common, **clock, METRICS_BIND=metrics, METRICS_SITE=made.web)
@@ -300,9 +317,51 @@ def measure(made: Site, fault: Fault) -> dict[str, Any]:
     return {"told": broken, "well": repaired, "naive": probes, "within_limit": within}
 
 
+# -- what is logged meanwhile ---------------------------------------------------------------------------------
+
+
+def logged(made: Site, minutes: float) -> dict[str, Any]:
+    """Count the bytes that are logged while assessors go on asking for work; each half of the time has its fault."""
+    campaign = make_campaign(40, ASKING)
+    assessors = [WebClient(f"{made.web}/", campaign.pk, f"benchmark-bob{n}") for n in range(ASKING)]
+    found = {}
+    for name, breaks, repairs in LOGGED_FAULTS:
+        before, answers = log_bytes(made), Counter[int]()
+        breaks(made)
+        asked_at = time.monotonic()
+        until = asked_at + 30 * minutes
+        while time.monotonic() < until:
+            status, _ = assessors[answers.total() % ASKING].post("/claim", {"n": 1})
+            answers[status] += 1
+            asked_at += EVERY
+            time.sleep(max(0.0, asked_at - time.monotonic()))
+        found[name] = {"answers": dict(answers), "bytes": log_bytes(made) - before}
+        repairs(made)
+        made.servers.postgres.ready()
+    n_bytes = sum(one["bytes"] for one in found.values())
+    return {"minutes": minutes, **found, "within_limit": n_bytes <= MOST_LOGGED * minutes / 10}
+
+
+def log_bytes(made: Site) -> int:
+    """Count what all processes logged, PostgreSQL and Redis among them."""
+    folders = (made.root / "log", made.servers.root / "log")
+    return sum(path.stat().st_size for folder in folders for path in folder.glob("*") if path.is_file())
+
+
+LOGGED_FAULTS = (
+    (
+        "table gone",
+        statement("ALTER TABLE judging_slot RENAME TO judging_elsewhere"),
+        statement("ALTER TABLE judging_elsewhere RENAME TO judging_slot"),
+    ),
+    ("disk full", fill, make_room),
+)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Break the product; measure how soon it says so.")
     parser.add_argument("--fault", choices=[fault.name for fault in FAULTS], help="only this one")
+    parser.add_argument("--log-minutes", type=float, help="count what is logged, instead of the faults")
     arguments = parser.parse_args()
     if os.geteuid() or not shutil.which("prometheus") or not Path(LIBRARY).exists():
         sys.exit("readiness.py: needs root (mount), and Debian's prometheus and faketime")
@@ -315,6 +374,9 @@ def main() -> None:
         if None in (ready := seconds_until(starts, expected=True, patience=300)).values():
             logs = "\n".join(path.read_text()[-2000:] for path in sorted((root / "log").glob("*.log")))
             sys.exit(f"readiness.py: not started: {ready}\n{logs}")
+        if arguments.log_minutes:
+            print(json.dumps(logged(made, arguments.log_minutes), indent=2))
+            return
         chosen = [fault for fault in FAULTS if arguments.fault in (None, fault.name)]
         print(json.dumps({fault.name: measure(made, fault) for fault in chosen}, indent=2))
 

@@ -19,6 +19,7 @@ request_id: ContextVar[str] = ContextVar("request_id", default="")
 job_id: ContextVar[str] = ContextVar("job_id", default="")
 
 AGAIN = 60.0  # seconds after which the same error is written once more
+MOST_BRIEF = 60  # lines in that time for the requests and jobs that met it again; then they are only counted
 FAULT, UNAVAILABLE = 500, 503
 _NOT_FOR_LOGS = (
     (re.compile(r"(?m)^\s*DETAIL:.*$"), "DETAIL: (not logged)"),
@@ -123,8 +124,9 @@ class Lines(logging.StreamHandler[Any]):
         if known is not None and now - known.at < AGAIN:
             known.n += 1
             self.count()
-            # Somebody was told the number of this fault, or of the request, and will ask for it.
-            if getattr(record, "fault", "") or getattr(record, "status_code", None) == FAULT:
+            # Somebody was told the number of this fault, or of the request, and will ask for it; not so in a flood.
+            is_told = getattr(record, "fault", "") or getattr(record, "status_code", None) == FAULT
+            if is_told and known.n <= MOST_BRIEF:
                 record.is_repeated = True
                 super().emit(record)
             return

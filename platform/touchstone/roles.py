@@ -25,6 +25,9 @@ SETTINGS: dict[str, dict[str, str]] = {
     # A forgotten session of a reader must not keep an upgrade from its tables.
     READ: {"default_transaction_read_only": "on", "lock_timeout": "5s", IDLE: "60s"},
 }
+# The product writes an error down once a minute; the server would do so each time, with the whole statement and the
+# rows that it quotes. Only a superuser may set it.
+QUIET = {"log_min_messages": "log"}
 
 
 class RolesRefused(Exception):
@@ -62,6 +65,9 @@ def make_roles(cursor: Any, passwords: Mapping[str, str]) -> list[str]:
         _set_settings(cursor, role, settings)
     cursor.execute("SELECT current_user, rolsuper FROM pg_roles WHERE rolname = current_user")
     me, is_superuser = cursor.fetchone()
+    if is_superuser:
+        for role in (WEB, WORKER):
+            _set_settings(cursor, role, QUIET)
     if me != OWNER and not is_superuser:
         cursor.execute(f'GRANT "{OWNER}" TO current_user')
     _open_schema(cursor)

@@ -35,11 +35,11 @@ def written(request, monkeypatch):
     logs.request_id.set("")
 
 
-def fail(error):
+def fail(error, **extra):
     try:
         raise error
     except type(error):
-        logging.getLogger("touchstone.test").exception("it failed")
+        logging.getLogger("touchstone.test").exception("it failed", extra=extra)
 
 
 # -- whose line ---------------------------------------------------------------------------------------------------
@@ -191,6 +191,20 @@ def test_a_number_that_somebody_was_told_stands_in_the_log_although_the_error_wa
     assert first["exception"].endswith("ValueError: no more")
     assert second["message"] == "fault b2: a job failed (ValueError: no more)"
     assert "exception" not in second
+
+
+def test_a_flood_of_numbers_is_counted_and_not_written(written, monkeypatch):
+    monkeypatch.setattr(logs, "MOST_BRIEF", 3)
+    now = [1000.0]
+    monkeypatch.setattr(logs.time, "monotonic", lambda: now[0])
+    for _ in range(10):
+        fail(ValueError("no more"), status_code=500)
+    assert len(written()) == 1 + 3
+    now[0] += logs.AGAIN
+    fail(ValueError("no more"), status_code=500)
+    *_, last = (json.loads(line) for line in written())
+    assert last["suppressed"] == 9
+    assert last["exception"].endswith("ValueError: no more")
 
 
 def test_what_was_counted_is_told_when_the_error_does_not_come_back(written, monkeypatch):

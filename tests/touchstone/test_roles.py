@@ -161,6 +161,14 @@ def test_a_role_has_the_settings_that_others_send(role, idle, servers):
         assert dict(zip(names, session.execute(sql).fetchone(), strict=True)) == {**as_sent, roles.IDLE: idle}
 
 
+@pytest.mark.parametrize(("role", "level"), [(WEB, "log"), (WORKER, "log"), (READ, "warning")])
+def test_the_server_leaves_it_to_the_product_to_write_down_its_errors(role, level, servers):
+    with database_roles.session(servers, role) as session:
+        assert session.execute("SELECT current_setting('log_min_messages')").fetchone() == (level,)
+        with pytest.raises(InsufficientPrivilege):
+            session.execute("SET log_min_messages = debug5")
+
+
 def test_the_reader_reads_everything_but_secrets_and_writes_nothing(servers):
     with database_roles.session(servers, READ) as session:
         session.execute("SELECT count(*) FROM judging_judgment JOIN judging_item i ON i.id = item_id")
