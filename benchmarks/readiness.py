@@ -1,8 +1,8 @@
-"""Break the product in four ways; measure how soon readiness, metric and alert say so, and are well again.
+"""Break the product in five ways; measure how soon readiness, metric and alert say so, and are well again.
 
     sudo python benchmarks/readiness.py        (root mounts a small file system; Prometheus and faketime are Debian's)
 
-PostgreSQL's tables are on a tmpfs that is filled; a table is renamed; the worker is killed; the clock of a web process
+PostgreSQL's tables are on a tmpfs that is filled; a table is renamed; each of the two workers is killed; the clock of a web process
 and of metrics is put forward by three minutes. A Prometheus scrapes every 3 seconds. For each fault: seconds until
 /readyz, the metric and the alert of deploy/alerts.yml say so, and until they are well after the repair.
 The control are the naive probes, which must stay ok: /livez, SELECT 1, a committed UPDATE. JSON on standard output.
@@ -130,7 +130,7 @@ def keep_log_elsewhere(data: Path, log: Path) -> None:
 def start_all(made: Site) -> None:
     from django.core.management import call_command
 
-    from touchstone.management.commands.stack import BEAT, WEB, WORKER
+    from touchstone.management.commands.stack import BEAT, LANES_OF, WEB, worker_command
 
     call_command("collectstatic", interactive=False, verbosity=0)
     ports = [embedded.free_port() for _ in range(4)]
@@ -150,7 +150,8 @@ def start_all(made: Site) -> None:
     python = [sys.executable, "-m"]
     made.start("web", [*python, *WEB, "--bind", web], **common)
     made.start("moved", [sys.executable, "-c", ONE_PROCESS, moved.rpartition(":")[2]], **common, **clock)
-    made.start("worker", [*python, *WORKER], **{**common, **of_worker})
+    for name in LANES_OF:
+        made.start(name, [*python, *worker_command(name)], **{**common, **of_worker})
     made.start("beat", [*python, *BEAT, "--schedule", str(made.root / "beat"), "--pidfile", ""], **common)
     manage = [sys.executable, str(REPOSITORY / "manage.py"), "metrics"]
     made.start("metrics", manage, **common, **clock, METRICS_BIND=metrics, METRICS_SITE=made.web)
@@ -239,21 +240,39 @@ def statement(text: str) -> Callable[[Site], None]:
     return execute
 
 
-def kill_worker(made: Site) -> None:
-    process = made.programs["worker"].process
-    assert process is not None
-    kill_tree(process.pid)
-    process.wait()
+def kill_worker(name: str) -> Callable[[Site], None]:
+    def kill(made: Site) -> None:
+        process = made.programs[name].process
+        assert process is not None
+        kill_tree(process.pid)
+        process.wait()
+
+    return kill
 
 
-def start_worker(made: Site) -> None:
+def start_worker(name: str) -> Callable[[Site], None]:
     """Start it, and wait until it is ready: how long Celery takes to start is not what is measured."""
-    log = made.root / "log" / "worker.log"
-    before = log.read_text().count(" ready.")
-    made.programs["worker"].start(made.root / "log")
-    deadline = time.monotonic() + 5 * PATIENCE
-    while log.read_text().count(" ready.") == before and time.monotonic() < deadline:
-        time.sleep(0.1)
+
+    def start(made: Site) -> None:
+        log = made.root / "log" / f"{name}.log"
+        before = log.read_text().count(" ready.")
+        made.programs[name].start(made.root / "log")
+        deadline = time.monotonic() + 5 * PATIENCE
+        while log.read_text().count(" ready.") == before and time.monotonic() < deadline:
+            time.sleep(0.1)
+
+    return start
+
+
+def worker_killed(name: str, lane: str) -> Fault:
+    return Fault(
+        f"{name} killed",
+        "worker",
+        f'touchstone_worker_age_seconds{{lane="{lane}"}} > 10',
+        "TouchstoneWorker",
+        kill_worker(name),
+        start_worker(name),
+    )
 
 
 FAULTS = (
@@ -266,14 +285,8 @@ FAULTS = (
         statement("ALTER TABLE judging_adjudication RENAME TO judging_elsewhere"),
         statement("ALTER TABLE judging_elsewhere RENAME TO judging_adjudication"),
     ),
-    Fault(
-        "worker killed",
-        "worker",
-        "touchstone_worker_age_seconds > 10",
-        "TouchstoneWorker",
-        kill_worker,
-        start_worker,
-    ),
+    worker_killed("worker", "heavy"),
+    worker_killed("quick", "quick"),
     Fault(
         "clock moved",
         "clock",
@@ -368,7 +381,7 @@ def main() -> None:
     with folder() as root, site(root) as made:
         starts = {
             "site": lambda: query(made, "touchstone_site_up == 1"),
-            "worker": lambda: query(made, "touchstone_worker_age_seconds < 5"),
+            "workers": lambda: query(made, "count(touchstone_worker_age_seconds < 5) == 3"),
             "moved": lambda: fetch(f"{made.moved}/livez")[0] == 200,
         }
         if None in (ready := seconds_until(starts, expected=True, patience=300)).values():

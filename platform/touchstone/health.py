@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from psycopg.errors import DiskFull, LockNotAvailable, QueryCanceled, ReadOnlySqlTransaction
 
-from touchstone import disks, jobs, schema
+from touchstone import disks, jobs, lanes, schema
 from touchstone.models import Job
 
 OK = "ok"
@@ -127,7 +127,10 @@ def _schema() -> str:
 
 
 def _worker() -> str:
-    return OK if jobs.worker_is_running() else "none is running"
+    unserved = jobs.unserved_lanes()
+    if len(unserved) == len(lanes.SECONDS):
+        return "none is running"
+    return f"none serves {' or '.join(unserved)}" if unserved else OK
 
 
 def clock_difference() -> timedelta:

@@ -6,6 +6,7 @@ in files. Where the database does not answer, its numbers are absent, and `touch
 
 import http.client
 import logging
+import math
 import threading
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator
@@ -142,18 +143,21 @@ def ledger() -> Iterator[Metric]:
 
 
 def ages() -> Iterator[Metric]:
-    """Seconds since a worker, and each of `jobs.SIGNS`, was last heard of; absent where there never was any."""
-    seen = WorkerHeartbeat.objects.order_by()
+    """Seconds since each of `jobs.SIGNS` was last heard of; of lanes infinite where there was none, of others absent.
+
+    Whoever has this process know the folder of backups wants some: that they are wanted is written down once.
+    """
+    if settings.BACKUP:
+        jobs.sign_once(jobs.BACKUPS_WANTED)
     age = ExpressionWrapper(Now() - Max("seen_at"), output_field=DurationField())
-    workers = seen.exclude(name__in=jobs.SIGNS).aggregate(age=age)["age"]
-    found = {
-        "worker": workers,
-        **dict(seen.filter(name__in=jobs.SIGNS).values_list("name").annotate(age=age)),
-    }
-    for name, since in found.items():
-        if since is not None:
-            key = f"{name.replace(' ', '_')}_age_seconds"
-            yield from _gauge(key, f"Since the last sign of: {name}", since.total_seconds())
+    signs = WorkerHeartbeat.objects.order_by().filter(name__in=jobs.SIGNS)
+    found = {name: since.total_seconds() for name, since in signs.values_list("name").annotate(age=age)}
+    of_lanes = {lane: found.pop(key, math.inf) for key, lane in jobs.LANE_SIGNS.items()}
+    yield _gauges("worker_age_seconds", "Since the last sign of a worker of the lane", "lane", of_lanes)
+    wanted = found.pop(jobs.BACKUPS_WANTED, None)
+    yield from _gauge("backup_wanted_seconds", "Since it is known that backups are to be made", wanted)
+    for name, seconds in found.items():
+        yield from _gauge(f"{name.replace(' ', '_')}_age_seconds", f"Since the last sign of: {name}", seconds)
 
 
 def connections() -> Iterator[Metric]:

@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+from typing import Any
 
 from celery import shared_task
 from celery.signals import after_task_publish, worker_init, worker_ready, worker_shutting_down
@@ -68,7 +69,7 @@ def stop_working(**_: object) -> None:
 
 
 @worker_ready.connect
-def watch_over_jobs(**_: object) -> None:
+def watch_over_jobs(sender: Any, **_: object) -> None:
     """Each worker says that it lives and sweeps by itself: a dead beat or a flushed Redis stops nothing.
 
     Once it was told to stop it marks its job, again and again: one may have been begun in the same moment.
@@ -76,12 +77,13 @@ def watch_over_jobs(**_: object) -> None:
 
     def watch() -> None:
         name, swept_at = jobs.worker_name(), -SWEEP_SECONDS
+        served = set(sender.app.amqp.queues.consume_from)  # --queues, or all of them
         while True:
             try:
                 if _is_stopping.is_set():
                     jobs.drain(name)
                 else:
-                    jobs.worker_lives(name)
+                    jobs.worker_lives(name, served)
                     if time.monotonic() - swept_at >= SWEEP_SECONDS:
                         jobs.sweep()
                         swept_at = time.monotonic()

@@ -114,6 +114,8 @@ def test_no_secret_has_a_default_and_every_service_of_ours_gets_them():
         assert environment["HTTPS"] == "${HTTPS:-1}"
     assert all(SERVICES[name]["environment"]["TOUCHSTONE_ROLE"] == "worker" for name in LANES_OF)
     assert SERVICES["metrics"]["environment"]["METRICS_SITE"] == "http://web:8000"
+    mounted = SERVICES["backup"]["volumes"][-1].rpartition(":")[2]
+    assert SERVICES["metrics"]["environment"]["TOUCHSTONE_BACKUP"] == mounted, "so that none at all is told"
 
 
 def test_the_owner_of_the_database_is_known_to_prepare_alone():

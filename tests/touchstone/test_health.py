@@ -7,7 +7,7 @@ from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 from psycopg.errors import DiskFull
 
-from touchstone import health
+from touchstone import health, jobs, lanes
 from touchstone.models import Job, RateCounter, WorkerHeartbeat
 
 pytestmark = pytest.mark.django_db
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def a_quiet_machine(settings):
     settings.DISK_FLOOR = 0
-    WorkerHeartbeat.objects.create(name="worker", seen_at=timezone.now())
+    jobs.worker_lives("a:1", lanes.SECONDS)
     health.watch.forget()
     yield
     health.watch.forget()
@@ -75,6 +75,19 @@ def test_no_worker_degrades(client):
     WorkerHeartbeat.objects.update(seen_at=timezone.now() - timedelta(seconds=21))
     answer = client.get("/readyz").json()
     assert (answer["status"], answer["checks"]["worker"]) == ("degraded", "none is running")
+
+
+def test_a_lane_that_nobody_serves_degrades_and_is_named():
+    past = timezone.now() - timedelta(seconds=21)
+    WorkerHeartbeat.objects.filter(name="lane quick").update(seen_at=past)
+    jobs.worker_lives("b:2", [lanes.NUMBERS, lanes.TICK])
+    assert jobs.worker_is_running(), "the naive question: does any worker live"
+    found = health.look()
+    assert (found.status, found.checks["worker"]) == ("degraded", "none serves quick")
+    WorkerHeartbeat.objects.filter(name="lane heavy").delete()
+    assert health.look().checks["worker"] == "none serves quick or heavy"
+    jobs.worker_lives("c:3", lanes.SECONDS)
+    assert health.look().checks["worker"] == "ok"
 
 
 def test_a_clock_that_is_off_degrades(monkeypatch):

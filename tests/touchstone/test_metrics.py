@@ -1,5 +1,6 @@
 """What Prometheus reads: it parses, is documented, says nothing of anybody, and is not to be had on the site's port."""
 
+import math
 import re
 import subprocess
 import sys
@@ -21,7 +22,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from small_campaign import lease, make_assessor, make_campaign, slots
 from worlds import make_user, routes
 
-from touchstone import counters, disks, embedded, health, jobs, metrics
+from touchstone import counters, disks, embedded, health, jobs, lanes, metrics
 from touchstone.ledger import sealing
 from touchstone.models import Event, Job, Seal, WorkerHeartbeat
 from touchstone.tasks import beat_lives
@@ -124,21 +125,48 @@ def test_jobs_by_state_their_age_their_duration_and_their_faults(kept_connection
 @pytest.mark.django_db
 def test_ages_are_absent_until_there_is_something_and_then_of_the_last(kept_connection):
     def found():
-        return {
-            name[0]: value for name, value in values(scrape()).items() if name[0].endswith("_age_seconds")
-        }
+        ages = {name: value for name, value in values(scrape()).items() if name[0].endswith("_age_seconds")}
+        return {name[0]: value for name, value in ages.items() if len(name) == 1}
 
     assert found() == {}
-    WorkerHeartbeat.objects.create(name="old:1", seen_at=timezone.now() - timedelta(minutes=30))
-    WorkerHeartbeat.objects.create(name="new:2", seen_at=timezone.now() - timedelta(minutes=3))
     WorkerHeartbeat.objects.create(name="verified backup", seen_at=timezone.now() - timedelta(hours=5))
     beat_lives()
     ages = found()
-    assert set(ages) == {f"touchstone_{name}_age_seconds" for name in ("worker", "beat", "verified_backup")}
-    assert 180 <= ages["touchstone_worker_age_seconds"] < 240
+    assert set(ages) == {f"touchstone_{name}_age_seconds" for name in ("beat", "verified_backup")}
     assert 18_000 <= ages["touchstone_verified_backup_age_seconds"] < 18_060
     assert ages["touchstone_beat_age_seconds"] < 60
     assert not jobs.worker_is_running(), "beat is no worker"
+
+
+@pytest.mark.django_db
+def test_each_lane_has_an_age_which_is_infinite_where_nobody_ever_served_it(kept_connection):
+    def of_lanes():
+        return [values(scrape())["touchstone_worker_age_seconds", lane] for lane in lanes.SECONDS]
+
+    assert of_lanes() == [math.inf] * 3
+    jobs.worker_lives("quick:1", ["quick", "tick"])
+    WorkerHeartbeat.objects.update(seen_at=timezone.now() - timedelta(minutes=3))
+    jobs.worker_lives("worker:2", ["numbers", "tick"])
+    quick, numbers, heavy = of_lanes()
+    assert 180 <= quick < 240
+    assert numbers < 60
+    assert heavy == math.inf
+
+
+@pytest.mark.django_db
+def test_backups_that_are_wanted_are_told_from_the_first_time_on(kept_connection, settings):
+    def wanted():
+        return values(scrape()).get(("touchstone_backup_wanted_seconds",))
+
+    assert settings.BACKUP == ""
+    assert wanted() is None, "the control: nobody wants any"
+    settings.BACKUP = "/srv/backup"
+    assert wanted() < 60
+    WorkerHeartbeat.objects.update(seen_at=timezone.now() - timedelta(hours=3))
+    assert 3 * 3600 <= wanted() < 3 * 3600 + 60
+    settings.BACKUP = ""
+    assert wanted() >= 3 * 3600, "another host's metrics say the same"
+    assert ("touchstone_backup_age_seconds",) not in values(scrape())
 
 
 @pytest.mark.django_db

@@ -169,9 +169,10 @@ def test_a_worker_that_says_so_lives_and_one_silent_for_long_does_not():
 
 
 @contextlib.contextmanager
-def worker(environment, log):
+def worker(environment, log, *more):
     """Start a real worker that knows this file's handlers; whatever is left of it at the end is killed."""
     command = [sys.executable, "-m", "celery", "-A", "touchstone", "worker", "-c", "1", "-I", "job_kinds"]
+    command += more
     with log.open("ab") as output:
         process = subprocess.Popen(
             command,
@@ -205,6 +206,7 @@ def test_a_job_outlives_its_worker_and_has_one_effect(child_environment, tmp_pat
         quick = queue("mark")
         until(lambda: state_of(quick) == Job.State.DONE)
         assert jobs.worker_is_running()
+        assert jobs.unserved_lanes() == [], "a worker without --queues serves all"
         slow = queue("wait")
         until(lambda: state_of(slow) == Job.State.RUNNING and slow.done > 0)
         kill_tree(first.pid)
@@ -212,8 +214,11 @@ def test_a_job_outlives_its_worker_and_has_one_effect(child_environment, tmp_pat
     assert marks() == 1
     Event.objects.create(verb="go", subject="")
     expire_lease(slow)
-    with worker(child_environment, tmp_path / "log"):
+    WorkerHeartbeat.objects.all().delete()
+    assert jobs.unserved_lanes() == list(lanes.SECONDS)
+    with worker(child_environment, tmp_path / "log", "--queues", "heavy,tick"):
         until(lambda: state_of(slow) == Job.State.DONE)
+        assert jobs.unserved_lanes() == [lanes.QUICK, lanes.NUMBERS]
     assert (slow.attempts, marks()) == (2, 2)
 
 

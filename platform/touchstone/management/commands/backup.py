@@ -82,6 +82,7 @@ class Command(BaseCommand):
 
     def _stay(self, backups: Backups, once: Callable[[], Path], keep: int) -> None:
         processes.stoppable()
+        _sign(jobs.BACKUPS_WANTED, jobs.sign_once)
         archive = Archive(
             backups,
             _address(),
@@ -121,9 +122,9 @@ def _sign_archive() -> None:
     connection.close()
 
 
-def _sign(name: str) -> None:
+def _sign(name: str, sign: Callable[[str], None] = jobs.sign) -> None:
     """Write down, for the metrics, that it was now; a database that is away keeps no backup from its end."""
     try:
-        jobs.sign(name)
+        sign(name)
     except DatabaseError as error:
         logger.warning("%s: not written down: %s", name, error)
