@@ -20,6 +20,8 @@ for _name in (
     "DEBUG",
     "TOUCHSTONE_DEMO",
     "TOUCHSTONE_STACK",
+    # Processes that tests start share what is compiled: half a second less for each.
+    "PYTHONDONTWRITEBYTECODE",
 ):
     os.environ.pop(_name, None)
 
@@ -31,7 +33,7 @@ import pytest  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from serverless import needs_server  # noqa: E402
-from worlds_of_modules import wrongly_shared  # noqa: E402
+from worlds_of_modules import kept_together, wrongly_shared  # noqa: E402
 
 # How long an example takes is no test: a busy machine is no fault of the code.
 hypothesis.settings.register_profile("patient", hypothesis.settings.default, deadline=None)
@@ -66,6 +68,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if config.getoption("fast") and is_test and needs_server(collection_path) else None
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if wrong := list(wrongly_shared(items)):
         raise pytest.UsageError(
@@ -75,6 +78,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         slow = [item for item in items if item.get_closest_marker("slow")]
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if item not in slow]
+    for item in kept_together(items):
+        item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
 
 
 @pytest.fixture(scope="session")

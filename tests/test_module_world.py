@@ -1,10 +1,12 @@
 """What a module makes once, each of its tests finds as it was made; a test that commits is refused it."""
 
+import sys
 from copy import deepcopy
+from functools import cache
 from types import SimpleNamespace
 
 import pytest
-from worlds_of_modules import wrongly_shared
+from worlds_of_modules import kept_together, wrongly_shared
 
 from touchstone.models import User
 
@@ -47,3 +49,31 @@ def item(marks, *fixtures):
 )
 def test_a_test_that_commits_is_refused_the_world_of_its_module(asked, wrong):
     assert list(wrongly_shared([asked])) == wrong
+
+
+@cache
+def kept():
+    return 1
+
+
+def of_module(module, *scopes, group=None):
+    fixtures = {str(number): [SimpleNamespace(scope=scope)] for number, scope in enumerate(scopes)}
+    return SimpleNamespace(
+        module=module,
+        _fixtureinfo=SimpleNamespace(name2fixturedefs=fixtures),
+        get_closest_marker={"xdist_group": group}.get,
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "is_together"),
+    [
+        (of_module(pytest, "function", "session"), False),
+        (of_module(pytest, "function", "module"), True),
+        (of_module(pytest, "module", group=pytest.mark.xdist_group("browser")), False),
+        (of_module(sys.modules[__name__]), True),
+    ],
+    ids=["nothing of the module", "a fixture", "a group of its own", "a kept result"],
+)
+def test_tests_that_share_what_their_module_makes_run_in_one_process(one, is_together):
+    assert list(kept_together([one])) == [one] * is_together
