@@ -1,5 +1,6 @@
 # The product without its servers: PostgreSQL and Redis are services of their own (docker-compose.yml).
-FROM python:3.11-slim-bookworm
+ARG BASE=python:3.11-slim-bookworm
+FROM ${BASE}
 
 ENV PYTHONDONTWRITEBYTECODE=1 \
     PYTHONUNBUFFERED=1 \

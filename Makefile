@@ -6,7 +6,7 @@ VENV_MODULE = if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
   then echo "Installing $(notdir $(PYTHON))-venv ..." && apt-get update -qq && apt-get install -y -qq $(notdir $(PYTHON))-venv >/dev/null; \
   else echo "Python's venv module is missing: as root, 'apt-get install $(notdir $(PYTHON))-venv', then try again"; exit 1; fi
 BIN := .venv/bin
-.PHONY: help demo run test test-fast nightly lint docs bench lock schema clean
+.PHONY: help demo run test test-fast nightly lint docs bench lock schema image sbom audit clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -47,6 +47,15 @@ lock: .venv/dev ## write the lock files anew
 schema: .venv/runtime ## write down what the migrations make of a new database
 	$(BIN)/python manage.py schema > platform/touchstone/schema.new
 	@mv platform/touchstone/schema.new platform/touchstone/schema.txt
+
+image: .venv/runtime ## build the image, start it on real servers, fetch a page (BASE=another/image)
+	@$(BIN)/python .ci/image.py $(if $(BASE),--base "$(BASE)")
+
+sbom: .venv/dev ## list what the product consists of, as CycloneDX: site/sbom.json
+	@$(BIN)/python .ci/sbom.py site/sbom.json
+
+audit: .venv/dev ## look for known vulnerabilities in what the product consists of
+	@$(BIN)/python .ci/audit.py
 
 clean: ## remove what was built; var/ (your data) stays
 	rm -rf .venv site staticfiles .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -45,6 +45,11 @@ def major_version(image: str) -> str:
     return image.rpartition(":")[2].partition(".")[0].partition("-")[0]
 
 
+def default_of(value: str, variable: str) -> str:
+    """Return what a variable of the file .env stands for where it is not set."""
+    return re.fullmatch(rf"\$\{{{variable}:-(.+)\}}", value).group(1)
+
+
 def test_the_image_of_postgresql_has_the_major_version_of_the_wheel():
     said = subprocess.run(
         [str(binaries.postgres_binaries() / "postgres"), "--version"],
@@ -54,13 +59,17 @@ def test_the_image_of_postgresql_has_the_major_version_of_the_wheel():
     ).stdout
     wheel = re.search(r"\(PostgreSQL\) (\d+)", said)
     assert wheel is not None
-    assert SERVICES["postgres"]["image"].startswith("postgres:")
-    assert major_version(SERVICES["postgres"]["image"]) == wheel.group(1)
+    image = default_of(SERVICES["postgres"]["image"], "POSTGRES_IMAGE")
+    assert image.startswith("postgres:")
+    assert major_version(image) == wheel.group(1)
 
 
 def test_the_image_has_a_python_of_the_project():
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
-    (image,) = instructions("FROM")
+    (image,) = [line.removeprefix("BASE=") for line in instructions("ARG")]
+    assert instructions("FROM") == ["${BASE}"]
+    build = SERVICES["web"]["build"]
+    assert default_of(build["args"]["BASE"], "BASE_IMAGE") == image
     version = re.fullmatch(r"python:(\d+)\.(\d+)-slim-bookworm", image)
     assert version is not None
     bounds = re.fullmatch(r">=(\d+)\.(\d+),<(\d+)\.(\d+)", project["requires-python"])
@@ -180,6 +189,43 @@ def test_everything_waits_for_the_migration_and_that_for_postgresql():
             assert wanted["condition"] != "service_healthy" or "healthcheck" in SERVICES[other]
 
 
+def order_of_start(services: dict) -> list[set[str]]:
+    """Return who starts when, wave by wave: a service starts when all that it depends on have."""
+    waits = {name: set(service.get("depends_on", {})) for name, service in services.items()}
+    waves: list[set[str]] = []
+    while waits:
+        ready = {name for name, others in waits.items() if not others & set(waits)}
+        if not ready:
+            raise ValueError(f"these wait for one another: {sorted(waits)}")
+        waves.append(ready)
+        waits = {name: others for name, others in waits.items() if name not in ready}
+    return waves
+
+
+def test_services_start_in_an_order_that_ends():
+    first, second, third = order_of_start(SERVICES)
+    assert first == {"postgres", "redis", "front"}
+    assert second == {"migrate"}
+    assert third == {"web", "web-2", *LANES_OF, "beat", "metrics", "backup"}
+    circle = {**SERVICES, "postgres": {"depends_on": {"web": {"condition": "service_started"}}}}
+    with pytest.raises(ValueError, match="wait for one another"):
+        order_of_start(circle)
+
+
+def test_every_container_is_limited_and_its_log_rotates():
+    for name, service in SERVICES.items():
+        assert service["security_opt"] == ["no-new-privileges:true"], name
+        assert service["pids_limit"] == 300
+        assert re.search(r"\d+[mg]\}?$", service["mem_limit"]), name
+        assert service["logging"]["options"] == {"max-size": "10m", "max-file": "5"}
+    for name in (*PRODUCT, "front", "backup"):
+        assert SERVICES[name]["read_only"] is True
+        assert SERVICES[name]["cap_drop"] == ["ALL"]
+        assert "privileged" not in SERVICES[name]
+        # What is written outside a volume would fail: temporary files have one too.
+        assert "/tmp" in SERVICES[name]["volumes"]  # noqa: S108
+
+
 def test_data_lie_in_declared_volumes_where_the_images_keep_them():
     mounts = {name: service.get("volumes", []) for name, service in SERVICES.items()}
     data, rules = mounts["postgres"]
@@ -188,7 +234,7 @@ def test_data_lie_in_declared_volumes_where_the_images_keep_them():
     (folder,) = re.findall(r"TOUCHSTONE_VAR=(\S+)", DOCKERFILE)
     files = settings.MEDIA_ROOT.relative_to(settings.VAR)
     counts = counters.folder().relative_to(settings.VAR)
-    ours = [f"files:{folder}/{files}", f"counters:{folder}/{counts}"]
+    ours = [f"files:{folder}/{files}", f"counters:{folder}/{counts}", "/tmp"]  # noqa: S108 (a container's own)
     assert all(mounts[name] == ours for name in PRODUCT)
     # A new volume gets the owner that the image's folder has.
     (made,) = [line for line in instructions("RUN") if "--owner touchstone" in line]
@@ -196,6 +242,7 @@ def test_data_lie_in_declared_volumes_where_the_images_keep_them():
     assert mounts["backup"] == [
         f"files:{folder}/{files}:ro",
         f"${{TOUCHSTONE_BACKUP:-backup}}:{folder}/backup",
+        "/tmp",  # noqa: S108
     ]
     assert shlex.split(SERVICES["backup"]["command"]) == [
         "python",
@@ -206,7 +253,7 @@ def test_data_lie_in_declared_volumes_where_the_images_keep_them():
     ]
     # Static files are made with the image: a volume over their folder would serve those of an older one.
     assert settings.STATIC_ROOT != settings.MEDIA_ROOT
-    assert mounts["front"] == [f"certificates:{folder}/certificates"]
+    assert mounts["front"] == [f"certificates:{folder}/certificates", "/tmp"]  # noqa: S108
     assert set(COMPOSE["volumes"]) == {"backup", "certificates", "counters", "database", "files"}
 
 
