@@ -5,6 +5,7 @@ class TouchstoneConfig(AppConfig):
     name = "touchstone"
 
     def ready(self) -> None:
-        from touchstone import counters, logs
+        from touchstone import counters, logins, logs
 
         logs.Lines.count = staticmethod(lambda: counters.add("suppressed log lines"))
+        logins.keep_record()

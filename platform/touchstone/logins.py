@@ -8,12 +8,14 @@ signed cookie, and its tries a count of their own.
 """
 
 import hashlib
+import logging
 import math
 import secrets
 import unicodedata
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.contrib.auth.views import LoginView
 from django.core import signing
 from django.http import HttpRequest, HttpResponse
@@ -22,6 +24,8 @@ from django.utils.translation import ngettext
 from touchstone.api.rate_limits import Limit, address_of, count, give_back, longest_wait
 from touchstone.settings import cookie_name
 from touchstone.views import demo_logins
+
+logger = logging.getLogger(__name__)
 
 WINDOW = 15 * 60
 COOKIE = cookie_name("device", settings.HTTPS)
@@ -94,3 +98,24 @@ def remember_device(request: HttpRequest, answer: HttpResponse, name: str) -> No
         httponly=True,
         samesite="Lax",
     )
+
+
+def _log_in(request: HttpRequest, user: Any, **others: Any) -> None:
+    logger.info("account %s logged in", user.pk)
+
+
+def _log_out(request: HttpRequest, user: Any, **others: Any) -> None:
+    if user is not None:
+        logger.info("account %s logged out", user.pk)
+
+
+def _refused(request: HttpRequest | None, **others: Any) -> None:
+    # Not the name: it may be a password that was typed into the wrong field, and is whose it is.
+    logger.warning("a log-in was refused, from %s", address_of(request) if request else "a command")
+
+
+def keep_record() -> None:
+    """Have every log-in, every log-out and every refused password written into the log, without a name."""
+    user_logged_in.connect(_log_in, dispatch_uid="log-in")
+    user_logged_out.connect(_log_out, dispatch_uid="log-out")
+    user_login_failed.connect(_refused, dispatch_uid="refused log-in")

@@ -146,4 +146,4 @@ def _refusal(request: HttpRequest, status: int, name: str, title: str) -> HttpRe
     if request.path.startswith("/api/"):
         body = {"type": f"/problems/{name}", "title": title, "status": status, "detail": ""}
         return JsonResponse(body, status=status, content_type="application/problem+json")
-    return HttpResponse(f"{title}.\n", status=status, content_type="text/plain")
+    return HttpResponse(f"{title}.\n", status=status, content_type="text/plain; charset=utf-8")

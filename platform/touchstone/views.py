@@ -291,7 +291,7 @@ def fault(request: HttpRequest) -> HttpResponse:
 @login_not_required
 def alive(request: HttpRequest) -> HttpResponse:
     """Answer without touching anything: the web process lives, and says which stack's it is."""
-    return HttpResponse(f"{settings.STACK}\n", content_type="text/plain")
+    return HttpResponse(f"{settings.STACK}\n", content_type="text/plain; charset=utf-8")
 
 
 @login_not_required

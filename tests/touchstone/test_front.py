@@ -133,6 +133,16 @@ def test_a_client_is_who_the_front_door_saw_whatever_it_wrote_itself(site):
     assert "Caddy" not in str(answer.getheaders())
 
 
+def test_only_methods_that_somebody_uses_reach_a_web_process(site):
+    for method, status in (("GET", 200), ("PATCH", 200), ("TRACE", 405), ("TRACK", 405), ("FOO", 405)):
+        connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=30)
+        connection.request(method, "/", headers={"X-Secret": "of the sender"})
+        answer = connection.getresponse()
+        assert answer.status == status, method
+        assert b"of the sender" not in answer.read()
+        connection.close()
+
+
 def test_a_long_body_flows_through_and_is_not_kept(site):
     length, sent = 8 * 2**20, 3 * 2**20
     with socket.create_connection(("127.0.0.1", site.port)) as client:
