@@ -126,9 +126,12 @@ def write_rankings(frame: pl.DataFrame, target: str | os.PathLike[str] | BinaryI
 
 
 def read_rankings(source: str | os.PathLike[str] | bytes | BinaryIO) -> Rankings:
-    """Return a stored run; of a path only what is used is read. ValueError if damaged."""
+    """Return a stored run; of a path only what is used is read. ValueError if damaged.
+
+    It keeps the very path that it is given, which may be what keeps the file there.
+    """
     if isinstance(source, str | os.PathLike):
-        source = Path(source)
+        source = source if isinstance(source, Path) else Path(source)
     elif not isinstance(source, bytes):
         source = source.read()
     frame = _read(source, "topic_id", "pair_hash", "hash_order")

@@ -1,6 +1,5 @@
 """Background work of judging: the import of uploaded files."""
 
-from pathlib import Path
 from typing import Any
 
 from django.core.files.storage import default_storage
@@ -10,6 +9,7 @@ from judging.models import Campaign, Collection
 from judging.services.errors import ImportRefused
 from judging.services.files import import_documents, import_judgments, import_runs, import_topics
 from judging.services.scores import import_scores
+from judging.services.sources import upload_path
 from touchstone.jobs import Context, JobCancelled, JobRefused, handler
 
 
@@ -36,7 +36,8 @@ def _import(context: Context, uploads: list[dict[str, str]]) -> dict[str, Any]:
         "progress": context.progress,
         "actor": context.job.requested_by,
     }
-    files = [(_path(upload), upload["name"]) for upload in uploads]
+    # As long as this list lives, the files stay where they are.
+    files = [(upload_path(upload), upload["name"]) for upload in uploads]
     if kind == "runs":
         runs = import_runs(files=files, **common)
         unknown = {topic_id for run in runs for topic_id in run.unknown_topics}
@@ -65,13 +66,6 @@ def _import(context: Context, uploads: list[dict[str, str]]) -> dict[str, Any]:
     count = sum(service(source=path, name=name, **common) for path, name in files)
     context.note = "; ".join([f"{count:,} {kind} imported", *notes])[:200]
     return {f"n_{kind}": count, **({"notes": notes} if notes else {})}
-
-
-def _path(upload: dict[str, str]) -> Path:
-    path = Path(default_storage.path(upload["path"]))
-    if not path.is_file():
-        raise ImportRefused(f"{upload['name']}:1:1: the uploaded file is gone; send it again")
-    return path
 
 
 def _delete(uploads: list[dict[str, str]]) -> None:

@@ -4,7 +4,6 @@ import hashlib
 import io
 import uuid
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -19,6 +18,7 @@ from sampling.measures.sparse import SparseRuns
 from sampling.models import Draw, DrawEntry
 from sampling.pooling import Pool, pool_of_rankings, ranks_in_pairs
 from sampling.selections import SELECTIONS
+from touchstone.files import FileDamaged, local
 
 ASKED_AT_ONCE = 20_000  # documents in one query
 
@@ -38,7 +38,7 @@ def collection_pool(collection: Collection, runs: Sequence[Run], depth: int) -> 
 
 
 def _rankings(run: Run) -> Rankings:
-    return read_rankings(Path(run.rankings.path))
+    return read_rankings(local(run.rankings))
 
 
 def _require_documents(collection: Collection, pooled: Pool) -> None:
@@ -83,14 +83,20 @@ def load_frame(draw: Draw) -> pl.DataFrame:
     drawn_in, the batch that drew the pair first, or 0.
     """
     try:
-        content = Path(draw.frame.path).read_bytes()
+        content = local(draw.frame).read_bytes()
     except FileNotFoundError as error:
         raise FrameRefused(
             f"the frame file of campaign {draw.campaign} is gone: restore it from a backup"
         ) from error
+    except FileDamaged as error:
+        raise _not_drawn_from(draw) from error
     if hashlib.sha256(content).hexdigest() != draw.frame_sha256:
-        raise FrameRefused(f"the frame file of campaign {draw.campaign} is not the one that was drawn from")
+        raise _not_drawn_from(draw)
     return pl.read_parquet(content)
+
+
+def _not_drawn_from(draw: Draw) -> FrameRefused:
+    return FrameRefused(f"the frame file of campaign {draw.campaign} is not the one that was drawn from")
 
 
 def returned_in_frame(frame: pl.DataFrame, runs: Sequence[Run], depth: int) -> SparseRuns:

@@ -7,7 +7,6 @@ statement of some milliseconds whether any of them may have changed.
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from sampling.frames import FrameRefused, load_frame, newest_draw
 from sampling.measures.sparse import SparseRuns
 from sampling.models import Audit, AuditTier, Draw, GoldFit
 from sampling.pooling import ranks_in_pairs
+from touchstone.files import local
 from touchstone.models import Event
 
 # Every change of what is read here, or of what a slot is for, leaves a trace in one of these: batches; a topic's rule,
@@ -236,7 +236,7 @@ def read_facts(campaign: Campaign) -> Facts:
 def _ranks(
     runs: list[Run], frame: pl.DataFrame, depth: int, topic_ids: list[str]
 ) -> tuple[SparseRuns, list[Ints]]:
-    rankings = [read_rankings(Path(run.rankings.path)) for run in runs]
+    rankings = [read_rankings(local(run.rankings)) for run in runs]
     return ranks_in_pairs(rankings, frame["topic_id"], frame["doc_id"], depth, topic_ids)
 
 

@@ -6,7 +6,6 @@ pooled runs alone brought in, with the grades as they were given.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -24,6 +23,7 @@ from sampling.measures.kinds import Linear
 from sampling.measures.sparse import SparseRuns
 from sampling.models import Draw
 from sampling.pooling import ranks_in_pairs
+from touchstone.files import local
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def _pooled_runs(pool: JudgedPool) -> _PooledRuns:
     runs = list(pool.campaign.collection.runs.filter(run_id__in=names).order_by("run_id"))
     depth = int(parameters["depth"])
     ranks, _ = ranks_in_pairs(
-        [read_rankings(Path(one.rankings.path)) for one in runs],
+        [read_rankings(local(one.rankings)) for one in runs],
         pool.frame["topic_id"],
         pool.frame["doc_id"],
         max(depth, measure.last_rank),

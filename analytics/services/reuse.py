@@ -6,7 +6,6 @@ Everything here is a property of what was drawn and of what the run returns: it 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from sampling.models import Draw
 from sampling.pooling import ranks_in_pairs
 from sampling.prediction import posterior_prior
 from sampling.selections import NOT_BY_DOCUMENT, POOL_UNKNOWN
+from touchstone.files import local
 
 MOST_COMPARED = 12  # runs of the draw that say what half-width is usual
 SHOWN_OUTSIDE = 5
@@ -245,7 +245,7 @@ def _no_weight(asked: ReuseQuestion, measure: Measure[Linear]) -> str:
 
 
 def _rankings(run: Run) -> Rankings:
-    return read_rankings(Path(run.rankings.path))
+    return read_rankings(local(run.rankings))
 
 
 def _n_topics(draw: Draw) -> int:

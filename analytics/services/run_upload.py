@@ -28,12 +28,13 @@ from analytics.services.recomputation import Progress, latest_computation, measu
 from analytics.services.reuse import ReuseQuestion, ReuseRefused, answer
 from analytics.services.verdicts import pair_estimates, reported_of
 from judging.models import Campaign, Run
-from judging.services.errors import ImportRefused, Refused
+from judging.services.errors import Refused
 from judging.services.files import import_runs
-from judging.services.sources import remove_orphans, store
+from judging.services.sources import upload_path
 from sampling.frames import newest_draw
 from sampling.measures.registry import spellings, sums_among
 from touchstone import jobs
+from touchstone.files import remove_orphans, store
 from touchstone.models import Job, User
 
 KIND = "run-upload"
@@ -147,11 +148,8 @@ def take(
     group: str = "",
 ) -> dict[str, Any]:
     """Import the run, or raise ImportRefused; return it with its estimates, as JSON without NaN."""
-    path = Path(default_storage.path(upload["path"]))
-    if not path.is_file():
-        raise ImportRefused(f"{upload['name']}:1:1: the uploaded file is gone; send it again")
+    files = [(upload_path(upload), upload["name"])]
     with transaction.atomic():
-        files = [(path, upload["name"])]
         made = import_runs(
             collection=campaign.collection,
             files=files,

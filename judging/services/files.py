@@ -34,13 +34,12 @@ from judging.services.sources import (
     place_of_field,
     place_of_topic,
     refuse,
-    remove_orphans,
-    store,
     tell_planner,
 )
 from judging.textfiles import Source, TrecFormatError
 from judging.topics import TopicRecord, read_topics, weight_fault
 from touchstone import jobs
+from touchstone.files import remove_orphans, store
 from touchstone.models import Job, User, record
 
 __all__ = [

@@ -10,8 +10,9 @@ from django.db import transaction
 from judging.models import Collection, ScoreList
 from judging.rankings import write_rankings
 from judging.scores import read_scores
-from judging.services.sources import Progress, begin_import, longest, open_source, refuse, store
+from judging.services.sources import Progress, begin_import, longest, open_source, refuse
 from judging.textfiles import BLOCK_SIZE, Source
+from touchstone.files import store
 from touchstone.models import User, record
 
 

@@ -1,4 +1,4 @@
-"""What all imports share: counting and hashing a file, refusals with their place, long transactions, stored files.
+"""What all imports share: counting and hashing a file, refusals with their place, long transactions.
 
 Readers stream and yield bare records; where a record stands is asked only when the database refuses it, in a second
 pass. Sources are therefore paths, or streams that can seek.
@@ -6,19 +6,14 @@ pass. Sources are therefore paths, or streams that can seek.
 
 import hashlib
 import os
-import uuid
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, TypeVar
 
-from django.core.files import File
-from django.core.files.storage import default_storage
-from django.db import connection, models, transaction
-from django.utils import timezone
+from django.db import connection, models
 
 from judging import records, topics
 from judging.models import Collection
@@ -34,12 +29,12 @@ from judging.textfiles import (
     read_table,
 )
 from judging.trec import DOCUMENT_COLUMNS, LABEL_COLUMNS, TOPIC_COLUMNS, WORKER_COLUMNS, read_fields
+from touchstone.files import local
 
 Progress = Callable[[int, int, str], None]
 Place = tuple[int, int]
 Record = TypeVar("Record")
 EVERY = 2000  # records between two signs of progress
-ORPHAN_AGE = timedelta(days=2)
 
 
 class MeteredSource:
@@ -137,51 +132,19 @@ def tell_planner(*filled: type[models.Model]) -> None:
             cursor.execute("SELECT judging_tell_planner(%s::regclass)", [model._meta.db_table])
 
 
-# -- stored files ---------------------------------------------------------------------------------------------
+# -- kept uploads ---------------------------------------------------------------------------------------------
 
 
-def store(folder: str, content: "File[Any]", suffix: str = "") -> str:
-    """Write a file under a name of our own; return the name. It disappears if the transaction is rolled back."""
-    name = default_storage.save(f"{folder}/{uuid.uuid4()}{suffix}", content)
-    _keep_only_if_committed(name)
-    with default_storage.open(name) as stored:
-        os.fsync(stored.fileno())  # the row that names it will be on disk, so must it
-    return name
-
-
-def _keep_only_if_committed(name: str) -> None:
-    """Delete the file when Django drops this callback unused, which it does at a rollback, also of a savepoint."""
-
-    def keep() -> None:
-        guard.detach()
-
-    guard = weakref.finalize(keep, _delete_uncommitted, name)
-    guard.atexit = False
-    if connection.in_atomic_block:
-        transaction.on_commit(keep)
-    else:
-        keep()
-
-
-def _delete_uncommitted(name: str) -> None:
-    # With a lost connection nobody knows whether the transaction was committed: remove_orphans() looks later.
-    if connection.connection is not None and not connection.connection.closed:
-        default_storage.delete(name)
-
-
-def remove_orphans(folder: str, known: Callable[[str], bool]) -> int:
-    """Delete the old files of a folder that no row names: what a killed process left. Return how many.
-
-    Only uploads, which are never kept, are cleared unasked: two databases may share one folder of files.
-    """
-    if not default_storage.exists(folder):
-        return 0
-    oldest = timezone.now() - ORPHAN_AGE
-    names = [f"{folder}/{name}" for name in default_storage.listdir(folder)[1]]
-    orphans = [name for name in names if default_storage.get_modified_time(name) < oldest and not known(name)]
-    for name in orphans:
-        default_storage.delete(name)
-    return len(orphans)
+def upload_path(upload: dict[str, str]) -> Path:
+    """Return where a kept upload is; refused where it is gone. It stays there while the path lives."""
+    gone = ImportRefused(f"{upload['name']}:1:1: the uploaded file is gone; send it again")
+    try:
+        path = local(upload["path"])
+    except FileNotFoundError as error:
+        raise gone from error
+    if not path.is_file():
+        raise gone
+    return path
 
 
 # -- places: where the record of that index stands ------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Which faults of background work may be gone the next time: lost connections, deadlocks and full disks.
+"""Which faults of background work may be gone the next time: lost connections, deadlocks, full disks, no files.
 
 All others would come again: a job that meets one fails at once.
 """
@@ -9,9 +9,12 @@ from collections.abc import Iterator
 import django.db
 import psycopg
 
+from touchstone.files import FilesUnavailable
+
 LOST = "the connection to the database was lost"
 IN_THE_WAY = "another transaction was in the way"
 FULL = "a disk is full"
+NO_FILES = "the store of files did not answer"
 # SQLSTATE, or the first two digits of a class of them (PostgreSQL, appendix A).
 STATES = {
     "08": LOST,  # connection exceptions
@@ -50,4 +53,6 @@ def _words(error: BaseException) -> str:
         return LOST if is_lost else STATES.get(state) or STATES.get(state[:2], "")
     if isinstance(error, django.db.InterfaceError) and error.__cause__ is None:
         return LOST  # Django's own: the connection was closed already
+    if isinstance(error, FilesUnavailable):
+        return NO_FILES
     return FULL if isinstance(error, OSError) and error.errno in NO_ROOM else ""

@@ -79,6 +79,19 @@ def _networks(text: str) -> list[IPv4Network | IPv6Network]:
         raise ImproperlyConfigured(f"PROXY_ADDRESSES: {error}") from error
 
 
+def file_storage(url: str, folder: Path) -> dict[str, object]:
+    """Return the storage of files: a bucket of S3, or without an address the folder."""
+    if not url:
+        return {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": folder}}
+    parts = urlsplit(url)
+    if parts.scheme != "s3" or not parts.netloc or "@" in parts.netloc or parts.query or parts.fragment:
+        raise ImproperlyConfigured(
+            "FILES_URL is s3://bucket/prefix; keys and endpoint are in AWS_... variables"
+        )
+    options = {"bucket_name": parts.netloc, "location": parts.path.strip("/")}
+    return {"BACKEND": "touchstone.s3.S3", "OPTIONS": options}
+
+
 def secret_key() -> str:
     if "SECRET_KEY" in os.environ:
         return os.environ["SECRET_KEY"]
@@ -209,11 +222,12 @@ BACKUP = os.environ.get("TOUCHSTONE_BACKUP", "")
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR / "static"
 MEDIA_ROOT = VAR / "files"
+# Where files are: s3://bucket/prefix, or this machine's folder. Of S3's, copies are kept here, so many bytes.
+FILES_URL = os.environ.get("FILES_URL", "")
+FILES_CACHE = VAR / "cache"
+FILES_CACHE_BYTES = int(os.environ.get("FILES_CACHE_BYTES", "10000000000"))
 STORAGES = {
-    "default": {
-        "BACKEND": "django.core.files.storage.FileSystemStorage",
-        "OPTIONS": {"location": MEDIA_ROOT},
-    },
+    "default": file_storage(FILES_URL, MEDIA_ROOT),
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
 WHITENOISE_USE_FINDERS = DEBUG

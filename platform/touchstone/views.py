@@ -32,6 +32,7 @@ from judging.services.access import stoppable_jobs, visible_jobs
 from judging.services.errors import Refused
 from judging.services.refusal_texts import texts_of
 from touchstone import jobs, logs
+from touchstone.files import FilesUnavailable
 from touchstone.health import watch
 from touchstone.languages import is_for_assessors
 from touchstone.models import User, user_of
@@ -50,7 +51,7 @@ NEXT = {
     429: _("Wait a moment, then try again."),
 }
 DATABASE_IS_AWAY = (OperationalError, InterfaceError)
-REFUSALS = (Refused, jobs.TooManyJobs)
+REFUSALS = (Refused, jobs.TooManyJobs, FilesUnavailable)
 
 
 @login_not_required

@@ -7,7 +7,6 @@ anything is drawn, whatever the two have in common, and a top-up has those of th
 import uuid
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from sampling.frames import FrameRefused, returned_in_frame
 from sampling.measures.families import Measure
 from sampling.questions import Design, parse_designed, prior_of_runs
 from sampling.score_calibration import Calibration, fit_calibration, is_binary, log_popularity
+from touchstone.files import local
 from touchstone.models import User
 
 # The newest grade that every gold assessor gave an item by then.
@@ -184,7 +184,7 @@ def n_gold_there(campaign: Campaign, design: Design) -> int | None:
 
 def stored_scores(score_list: ScoreList) -> pl.DataFrame:
     """Return topic_id, doc_id and score of every line of imported scores."""
-    return rankings_frame(read_rankings(Path(score_list.scores.path))).select(*ITEM_COLUMNS, "score")
+    return rankings_frame(read_rankings(local(score_list.scores))).select(*ITEM_COLUMNS, "score")
 
 
 def _fit_there(campaign: Campaign, design: Design, measure: Measure[Any]) -> Calibration:

@@ -1,7 +1,6 @@
 """Which documents count for a run or a pair: what is judged of them, and what has gold."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from sampling.frames import ASKED_AT_ONCE
 from sampling.measures.families import Measure, run_weights
 from sampling.models import Draw, DrawEntry
 from sampling.services.auditing import complete_items_query
+from touchstone.files import local
 
 Documents = tuple[tuple[str, str], ...]
 
@@ -81,7 +81,7 @@ def _weighed_pairs(newest: Draw, measure: Measure[Any], runs: list[Run]) -> list
     topics = newest.parameters["topics"]
     tables = []
     for sign, run in zip((1.0, -1.0), runs, strict=False):
-        rows = top(read_rankings(Path(run.rankings.path)), max(1, measure.last_rank))
+        rows = top(read_rankings(local(run.rankings)), max(1, measure.last_rank))
         rows = rows.filter(pl.col("topic_id").is_in(topics))
         weight = sign * run_weights(measure, rows["rank"].to_numpy().astype(np.int64), len(topics))
         tables.append(rows.select(*ITEM_COLUMNS, pl.Series("weight", weight, dtype=pl.Float64)))

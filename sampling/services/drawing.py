@@ -12,7 +12,7 @@ from django.db.models import Exists, OuterRef
 
 from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Judgment, Slot
-from judging.services.sources import begin_import, store
+from judging.services.sources import begin_import
 from sampling.batches import draws_to_reach, learned_sizes, probabilities_by_fold
 from sampling.components import cross_fitted_with_components, run_components
 from sampling.draws import permanent_random_numbers, poisson_draw
@@ -35,6 +35,7 @@ from sampling.services.population import (
 from sampling.services.topic_population import TopicPopulation, topic_population_of
 from sampling.strata import stratified_pareto_draw, stratified_probabilities
 from sampling.whole_topics import topic_numbers
+from touchstone.files import store
 from touchstone.models import User, record
 
 FEWEST_TO_LEARN_FROM = 10

@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from judging.kinds import ITEM_COLUMNS
 from judging.services.errors import ImportRefused
 from judging.services.imported_samples import ImportedSample
-from judging.services.sources import store, tell_planner
+from judging.services.sources import tell_planner
 from sampling.design_options import FOREIGN as FOREIGN_SAMPLE
 from sampling.draws import permanent_random_numbers
 from sampling.frames import columns_file
@@ -20,6 +20,7 @@ from sampling.measures.spelling import MAX_CUTOFF
 from sampling.models import Draw, DrawEntry
 from sampling.prediction import folds
 from sampling.selections import COMPLETE, FOREIGN
+from touchstone.files import store
 from touchstone.models import record
 
 MEASURE = "DCG@10"  # what adjudication weighs items by; a foreign sample was drawn for no measure of ours

@@ -25,7 +25,7 @@ from judging.services.files import (
     import_topics,
     parse_grade_map,
 )
-from judging.services.sources import remove_orphans
+from touchstone.files import remove_orphans
 from touchstone.models import Event
 
 # -- topics ---------------------------------------------------------------------------------------------------

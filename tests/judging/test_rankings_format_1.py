@@ -14,7 +14,7 @@ from judging.models import Collection, Run, ScoreList
 from judging.rankings import rankings_frame, read_rankings, write_rankings
 from judging.rankings_format_1 import as_parquet
 from judging.runs import hash_pairs, read_run
-from judging.services.sources import store
+from touchstone.files import store
 
 migration = import_module("judging.migrations.0004_runs_are_parquet")
 LINES = b"7 Q0 b 1 2.5 old\n7 Q0 a 2 -1 old\n10 Q0 \xc3\xa9 1 0.5 old\n"

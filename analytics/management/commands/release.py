@@ -15,6 +15,7 @@ from analytics.releases.services.grading import GradesRefused
 from analytics.releases.services.releasing import build, build_again, download_name, make_release, mark_failed
 from judging.services.errors import Refused
 from sampling.frames import FrameRefused
+from touchstone.files import local, where
 
 
 class Command(BaseCommand):
@@ -56,21 +57,23 @@ class Command(BaseCommand):
         release = self._make(campaign, version, options)
         if options["file"]:
             try:
-                shutil.copyfile(release.file.path, Path(options["file"]))
+                shutil.copyfile(local(release.file), Path(options["file"]))
             except OSError as error:
                 raise CommandError(f"{options['file']}: {error.strerror}") from error
         summary = {
             "release": str(release.pk),
             "version": release.version,
             "name": download_name(release),
-            "file": release.file.path,
+            "file": where(release.file),
             "bytes": release.n_bytes,
             "sha256": release.sha256,
             "merkle_root": release.merkle_root,
             "counts": release.manifest["counts"],
             "changes": release.changes,
         }
-        text = f"{summary['name']}: {release.n_bytes:,} bytes, SHA-256 {release.sha256}\n{release.file.path}"
+        text = (
+            f"{summary['name']}: {release.n_bytes:,} bytes, SHA-256 {release.sha256}\n{where(release.file)}"
+        )
         self.stdout.write(json.dumps(summary, indent=2) if options["output"] == "json" else text)
 
     def _make(self, campaign: str, version: str, options: dict[str, Any]) -> Release:

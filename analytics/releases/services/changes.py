@@ -7,6 +7,7 @@ from typing import Any
 
 from analytics.models import Release
 from analytics.releases.grade_changes import grade_changes
+from touchstone.files import local
 
 QRELS = "qrels.txt"
 
@@ -17,7 +18,8 @@ def changes_since(previous: Release | None, qrels: Path) -> dict[str, Any]:
         return {}
     changes: dict[str, Any] = {"previous": previous.version}
     try:
-        with zipfile.ZipFile(previous.file.path) as archive, qrels.open("rb") as after:
+        path = local(previous.file)
+        with zipfile.ZipFile(path) as archive, qrels.open("rb") as after:
             name = next(
                 name for name in archive.namelist() if name.count("/") == 1 and name.endswith(f"/{QRELS}")
             )

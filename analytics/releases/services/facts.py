@@ -1,7 +1,6 @@
 """The facts that judgments rest on, into files: topics, documents, runs, draws and audits."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -14,6 +13,7 @@ from judging.models import Campaign, Run
 from judging.rankings import rankings_frame, read_rankings
 from judging.trec_tables import write_run
 from sampling.frames import FrameRefused, load_frame
+from touchstone.files import local
 
 TOPICS: dict[str, Any] = dict.fromkeys(("topic_id", "title", "description", "narrative"), pl.String)
 DOCUMENTS: dict[str, Any] = dict.fromkeys(("doc_id", "sha256"), pl.String)
@@ -93,7 +93,7 @@ def write_runs(
 
 
 def _write_run(run: Run, folder: Folder, name: str) -> None:
-    ranking = rankings_frame(read_rankings(Path(run.rankings.path)))
+    ranking = rankings_frame(read_rankings(local(run.rankings)))
     with folder.open_gzip(name) as stream:
         write_run(ranking, stream)
 
@@ -104,7 +104,7 @@ def write_draws(campaign: Campaign, folder: Folder) -> list[str]:
     for draw in campaign.draws.order_by("batch"):
         load_frame(draw)  # refused where it is not the file that was drawn from
         try:
-            frame = Path(draw.frame.path).read_bytes()
+            frame = local(draw.frame).read_bytes()
         except OSError as error:
             raise FrameRefused(
                 f"the frame file of batch {draw.batch} cannot be read: {error.strerror}"

@@ -26,6 +26,7 @@ from analytics.releases.services.writing import BuiltRelease, Writer, authors_of
 from judging.models import Campaign
 from judging.services.errors import NotFound, Refused
 from touchstone import jobs
+from touchstone.files import MadeFile, store
 from touchstone.models import Job, User, record
 
 Progress = Callable[[int, int, str], None]
@@ -141,11 +142,11 @@ def build(*, release: Release, progress: Progress = lambda *_: None) -> Release:
     """Build the file of a release in the caller's transaction; twice is once. `progress` may raise to cancel."""
     if release.state != Release.State.BUILDING:
         return release
-    place = f"releases/{release.pk}.zip"
     with tempfile.TemporaryDirectory(prefix=BUILDING, dir=_folder()) as work:
         path = Path(work) / "release.zip"
         built = _write(release, Path(work), path, None, progress)
-        path.replace(Path(settings.MEDIA_ROOT) / place)
+        with MadeFile(path) as made:
+            place = store("releases", made, ".zip", stem=f"{release.pk}-")
     release.state, release.ready_at, release.file.name = Release.State.READY, timezone.now(), place
     release.n_bytes, release.sha256, release.merkle_root = built.n_bytes, built.sha256, built.merkle_root
     release.manifest, release.changes = built.kept, built.changes
@@ -184,7 +185,7 @@ def build_again(*, release: Release, progress: Progress = lambda *_: None) -> Re
 
 
 def _folder() -> Path:
-    """Return where releases lie. What a killed worker left there goes after a day."""
+    """Return where releases are built, on the disk where they stay. What a killed worker left goes after a day."""
     folder = Path(settings.MEDIA_ROOT) / "releases"
     folder.mkdir(parents=True, exist_ok=True)
     for left in folder.glob(f"{BUILDING}*"):

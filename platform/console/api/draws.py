@@ -32,6 +32,7 @@ from sampling.serializers.designs import (
     job_json,
 )
 from sampling.services.queueing import queue_draw
+from touchstone.files import FileDamaged, local
 from touchstone.models import Job, user_of
 
 
@@ -73,7 +74,7 @@ class DrawsView(APIView):
         campaign = campaign_of(campaign_id)
         try:
             return Response({"campaign": str(campaign.pk), "draws": draws_json(campaign)})
-        except (FrameRefused, FileNotFoundError) as refusal:
+        except (FrameRefused, FileNotFoundError, FileDamaged) as refusal:
             _refuse_damaged(refusal)
 
     @extend_schema(
@@ -130,11 +131,12 @@ def job_response(job: Job, campaign: Campaign, *, status: int) -> Response:
 def _frame_file(draw: Draw) -> FileResponse:
     """Return the frame's file, or refuse one whose checksum is not the recorded one."""
     try:
-        stream = draw.frame.open("rb")
+        path = local(draw.frame)
+        stream = path.open("rb")
         if hashlib.file_digest(stream, "sha256").hexdigest() != draw.frame_sha256:
             stream.close()
             raise FrameRefused("its checksum differs from the recorded one")
-    except (FrameRefused, FileNotFoundError) as refusal:
+    except (FrameRefused, FileNotFoundError, FileDamaged) as refusal:
         _refuse_damaged(refusal)
     stream.seek(0)
     return FileResponse(

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator
 
-from django.core.files.base import File
 from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseNotModified
 from django.http.response import HttpResponseBase
 from django.utils.http import parse_etags
@@ -11,6 +10,7 @@ from django.utils.http import parse_etags
 from analytics.models import Release
 from analytics.releases.services.releasing import download_name
 from judging.services.errors import Refused
+from touchstone.files import Stream, stream
 
 BLOCK = 2**18
 RANGE = re.compile(r"bytes=(?P<first>[0-9]{0,18})-(?P<last>[0-9]{0,18})")
@@ -29,13 +29,12 @@ class ReleaseDamaged(Refused):
 class _Part:
     """Some bytes of a file, as FileResponse reads a file: it is closed with the answer."""
 
-    def __init__(self, stream: "File[bytes]", first: int, length: int) -> None:
-        stream.seek(first)
+    def __init__(self, stream: Stream, length: int) -> None:
         self._stream, self._left = stream, length
 
     def read(self, size: int = -1) -> bytes:
         wanted = self._left if size < 0 else min(size, self._left)
-        got: bytes = self._stream.read(wanted)
+        got = self._stream.read(wanted)
         self._left -= len(got)
         return got
 
@@ -59,21 +58,18 @@ def release_file(request: HttpRequest, release: Release) -> HttpResponseBase:
     if etag in parse_etags(request.headers.get("If-None-Match", "")):
         return _with_etag(HttpResponseNotModified(), etag)
     try:
-        stream = release.file.open("rb")
         size = release.file.size
     except FileNotFoundError as fault:
         raise ReleaseDamaged("the file is gone: restore it from a backup") from fault
     if size != release.n_bytes:
-        stream.close()
         raise ReleaseDamaged("its length differs")
     first, last = _range(request, etag, size)
     if first > last:
-        stream.close()
         refused = HttpResponse(status=416, headers={"Content-Range": f"bytes */{size}"})
         return _with_etag(refused, etag)
     is_part = last - first + 1 < size
     answer = FileResponse(
-        _Part(stream, first, last - first + 1),
+        _Part(stream(release.file, first), last - first + 1),
         as_attachment=True,
         filename=download_name(release),
         content_type="application/zip",

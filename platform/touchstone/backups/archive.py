@@ -12,6 +12,7 @@ from pathlib import Path
 from touchstone.backups import BackupError, postgres
 from touchstone.backups.folder import Backups
 from touchstone.backups.making import STATE, copy_files, refuse_another
+from touchstone.backups.objects import ObjectStore
 
 SLOT = "touchstone_backup"
 DAILY = timedelta(days=1)
@@ -34,7 +35,7 @@ class Archive:
         self,
         backups: Backups,
         address: str,
-        media: Path,
+        media: Path | ObjectStore,
         *,
         back_up: Callable[[], Path],
         keep: int,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from touchstone.backups import BackupError
 
@@ -20,6 +20,12 @@ NAME = "%Y-%m-%dT%H%M%SZ"
 BASE, DUMP = "base", "database.dump"
 MANIFEST, CHECKED = "manifest.json", "checked.json"
 PART = 1 << 20
+
+
+class Readable(Protocol):
+    """Something that is read part by part."""
+
+    def read(self, size: int = -1, /) -> bytes: ...
 
 
 @dataclass(frozen=True)
@@ -161,10 +167,15 @@ class Backups:
         file = hash_of(path)
         if self._has(file):
             return file
+        with path.open("rb") as source:
+            return self.keep_bytes(source)
+
+    def keep_bytes(self, source: Readable) -> StoredFile:
+        """Copy what is read into the store, also over an older copy, and return what it is."""
         draft = self.root / "files" / f"new.{os.getpid()}.{threading.get_ident()}"
         draft.parent.mkdir(exist_ok=True)
-        found, size = hashlib.sha256(), 0  # of what is written: the file may have grown since it was hashed
-        with path.open("rb") as source, draft.open("wb") as target:
+        found, size = hashlib.sha256(), 0
+        with draft.open("wb") as target:
             while part := source.read(PART):
                 found.update(part)
                 size += target.write(part)

@@ -19,6 +19,7 @@ from touchstone.backups.folder import (
     sync_folder,
     write_manifest,
 )
+from touchstone.backups.objects import ObjectStore, copy_objects
 
 STATE = """
 SELECT current_setting('server_version_num')::int, (SELECT system_identifier::text FROM pg_control_system()),
@@ -28,14 +29,20 @@ MAY_REPLICATE = "SELECT rolreplication OR rolsuper FROM pg_roles WHERE rolname =
 
 
 def back_up(
-    backups: Backups, address: str, media: Path, *, schema: str, heads: dict[str, str], dump: bool = False
+    backups: Backups,
+    address: str,
+    media: Path | ObjectStore,
+    *,
+    schema: str,
+    heads: dict[str, str],
+    dump: bool = False,
 ) -> Path:
     """Make one backup and return its folder.
 
     Parameters
     ----------
     address : of the database; the role must be allowed to replicate, or `dump` be chosen
-    media : the folder of the files
+    media : the folder of the files, or where their objects are
     schema, heads : of the database as it is, for the manifest
 
     Raises
@@ -122,7 +129,7 @@ def _names(folder: Path) -> list[str]:
 
 def copy_files(
     backups: Backups,
-    media: Path,
+    media: Path | ObjectStore,
     known: dict[str, tuple[int, int]] | None = None,
     at_rest: float | None = None,
 ) -> dict[str, StoredFile]:
@@ -133,6 +140,8 @@ def copy_files(
     known : size and time of change of the files that were copied before, which are passed over; grows
     at_rest : seconds for which a file must not have been written
     """
+    if not isinstance(media, Path):
+        return copy_objects(backups, media, known, at_rest)
     copied = {}
     youngest = datetime.now(UTC).timestamp() - (at_rest or 0)
     for path in _files(media):

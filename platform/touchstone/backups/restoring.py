@@ -19,6 +19,7 @@ from psycopg import sql
 from touchstone import binaries, embedded
 from touchstone.backups import BackupError, postgres
 from touchstone.backups.folder import BASE, DUMP, Backups, Manifest, StoredFile, read_manifest
+from touchstone.backups.objects import ObjectStore, is_empty, put_objects
 
 LATEST = "latest"
 # Somebody by whose name the server can be asked for its superusers: the embedded cluster's own, Debian's, or ours.
@@ -81,8 +82,8 @@ def into_folder(folder: Path, target: Path, to_time: str = "") -> None:
         raise
 
 
-def into_database(folder: Path, address: str, media: Path) -> None:
-    """Fill an empty database, and an empty folder of files, from a dump.
+def into_database(folder: Path, address: str, media: Path | ObjectStore) -> None:
+    """Fill an empty database, and an empty folder or store of files, from a dump.
 
     Raises
     ------
@@ -95,7 +96,7 @@ def into_database(folder: Path, address: str, media: Path) -> None:
     number, tables = postgres.ask(address, _TABLES)
     if tables:
         raise BackupError(f"the database is not empty: it has {tables} tables")
-    if media.exists() and any(media.iterdir()):
+    if not is_empty(media):
         raise BackupError(f"{media} is not empty: the backup's files would mix with others")
     if number // 10_000 < manifest.major:
         raise BackupError(f"the dump is of PostgreSQL {manifest.major}, and the server is {number // 10_000}")
@@ -296,8 +297,11 @@ def _files_until(backups: Backups, manifest: Manifest, to_time: str) -> dict[str
     return {**manifest.files, **(backups.copied_files() if to_time else {})}
 
 
-def put_files(backups: Backups, files: dict[str, StoredFile], media: Path) -> None:
+def put_files(backups: Backups, files: dict[str, StoredFile], media: Path | ObjectStore) -> None:
     """Copy the files back to their places."""
+    if not isinstance(media, Path):
+        put_objects(backups, files, media)
+        return
     media.mkdir(parents=True, exist_ok=True)
     for name, file in sorted(files.items()):
         place = media / name

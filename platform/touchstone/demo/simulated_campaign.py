@@ -10,6 +10,7 @@ from judging.rankings import read_rankings, top
 from judging.services.assign import submit
 from judging.services.claims import LeasedItem
 from judging.trec import QrelRecord
+from touchstone.files import local
 from touchstone.models import User
 
 DEPTH = 20
@@ -44,7 +45,7 @@ class SimulatedCampaign:
         runs = list(collection.runs.all())
         share: dict[Pair, float] = {}
         for run in runs:
-            rows = top(read_rankings(run.rankings.path), DEPTH).select("topic_id", "doc_id")
+            rows = top(read_rankings(local(run.rankings)), DEPTH).select("topic_id", "doc_id")
             for topic_id, doc_id in rows.iter_rows():
                 if topic_id in topics and doc_id in documents:
                     pair = topics[topic_id], documents[doc_id]
@@ -92,6 +93,6 @@ def pooled_pairs(made: Collection, depth: int) -> set[ItemKey]:
     """Return what any run of the collection returns to this depth."""
     pairs: set[ItemKey] = set()
     for run in made.runs.all():
-        rows = top(read_rankings(run.rankings.path), depth)
+        rows = top(read_rankings(local(run.rankings)), depth)
         pairs.update(ItemKey(*names) for names in rows.select(ITEM_COLUMNS).iter_rows())
     return pairs

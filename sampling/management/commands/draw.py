@@ -16,6 +16,7 @@ from sampling.serializers.designs import draw_json
 from sampling.services.calibrating import with_source
 from sampling.services.drawing import draw
 from sampling.services.forecasting import Preview, mixture_sentence, preview
+from touchstone.files import where
 from touchstone.models import Job
 
 NAMES = {
@@ -154,5 +155,5 @@ def _draw_text(campaign: Campaign, design: Design, seed: int | None, output: str
         return json.dumps(draw_json(made, []), indent=2)
     return (
         f"batch {made.batch} of {campaign.name}: {made.n_drawn:,} of {made.n_frame:,} pooled documents drawn "
-        f"(seed {made.seed})\nframe {made.frame.path}\nsha256 {made.frame_sha256}"
+        f"(seed {made.seed})\nframe {where(made.frame)}\nsha256 {made.frame_sha256}"
     )

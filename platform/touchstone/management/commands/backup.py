@@ -17,6 +17,7 @@ from touchstone.backups.archive import Archive
 from touchstone.backups.checking import check
 from touchstone.backups.folder import MANIFEST, Backups, read_manifest
 from touchstone.backups.making import back_up, tell
+from touchstone.backups.objects import file_store
 from touchstone.management.commands.stack import line_writer
 from touchstone.models import Seal
 
@@ -54,7 +55,7 @@ class Command(BaseCommand):
                 found, heads = schema.fingerprint(connection).digest, newest_heads()
             except DatabaseError as error:
                 raise BackupError(f"the database does not answer: {' '.join(str(error).split())}") from error
-            made = back_up(backups, _address(dump), settings.MEDIA_ROOT, schema=found, heads=heads, dump=dump)
+            made = back_up(backups, _address(dump), file_store(), schema=found, heads=heads, dump=dump)
             _sign("backup")
             try:
                 check(made)
@@ -86,7 +87,7 @@ class Command(BaseCommand):
         archive = Archive(
             backups,
             _address(),
-            settings.MEDIA_ROOT,
+            file_store(),
             back_up=once,
             keep=keep,
             is_receiving=_sign_archive,

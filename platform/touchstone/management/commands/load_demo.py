@@ -38,6 +38,7 @@ from touchstone.demo.mixes import parse_mix
 from touchstone.demo.runs import RunFiles, run_files, stored_records, write_run_file
 from touchstone.demo.simulated_campaign import DEPTH, known_grades, pooled_pairs
 from touchstone.demo.simulation import Simulation, judge_audits_for_ever
+from touchstone.files import local
 from touchstone.models import User
 from touchstone.views import DEMO_LOGINS
 
@@ -247,7 +248,7 @@ class Command(BaseCommand):
         with tempfile.TemporaryDirectory() as folder:
             files = []
             for run in made.runs.all():
-                rows = top(read_rankings(run.rankings.path), DEPTH).filter(
+                rows = top(read_rankings(local(run.rankings)), DEPTH).filter(
                     pl.col("topic_id").is_in(list(wanted))
                 )
                 path = Path(folder) / f"{run.run_id}.run"

@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from touchstone import embedded
 from touchstone.backups import BackupError, restoring
+from touchstone.backups.objects import file_store
 from touchstone.management.commands.stack import MANAGE
 from touchstone.processes import StackError
 
@@ -39,8 +40,8 @@ class Command(BaseCommand):
             if into.startswith(URLS):
                 if to_time:
                     raise CommandError("--to-time needs the log, which a dump has not: restore into a folder")
-                restoring.into_database(backup.resolve(), into, settings.MEDIA_ROOT)
-                self._verify(into, settings.VAR)
+                restoring.into_database(backup.resolve(), into, file_store())
+                self._verify(into, settings.VAR, settings.FILES_URL)
                 return
             target = Path(into).resolve()
             restoring.into_folder(backup.resolve(), target, to_time)
@@ -48,14 +49,20 @@ class Command(BaseCommand):
                 self._verify(servers.database_url, target)
         except (BackupError, StackError) as error:
             raise CommandError(str(error)) from error
+        elsewhere = " Its files are in that folder: start it without FILES_URL." if settings.FILES_URL else ""
         self.stdout.write(
             f"Restored into {target}. Start it with TOUCHSTONE_VAR={target}; its key (secrets/django) is in no backup: "
-            "put the old one there first, or pseudonyms in later exports differ."
+            "put the old one there first, or pseudonyms in later exports differ." + elsewhere
         )
 
-    def _verify(self, address: str, var: Path) -> None:
+    def _verify(self, address: str, var: Path, files_url: str = "") -> None:
         """Recompute the restored ledger, in a process that knows no other database."""
-        environment = {**os.environ, "DATABASE_URL": address, "TOUCHSTONE_VAR": str(var)}
+        environment = {
+            **os.environ,
+            "DATABASE_URL": address,
+            "TOUCHSTONE_VAR": str(var),
+            "FILES_URL": files_url,
+        }
         environment.setdefault("SECRET_KEY", "none")  # nothing is signed
         result = subprocess.run([sys.executable, MANAGE, "verify_ledger"], env=environment)
         if result.returncode:
