@@ -55,6 +55,8 @@ HARMLESS = [
     "added machine",
     "adjudicated",
     "opened more judgments",
+    "corrected a document",
+    "corrected a topic",
     "sent a message",
     "read a message",
     "changed a run",

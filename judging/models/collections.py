@@ -73,6 +73,7 @@ class Topic(models.Model):
     # How much of the traffic it stands for, in any unit. An import refuses a file of which only some topics have
     # one, or that differs in this from the topics before it; without weights all count alike.
     weight = models.FloatField(null=True, blank=True)
+    version = models.PositiveIntegerField(default=1, db_default=1)  # the number of the version in force
 
     class Meta:
         constraints = [
@@ -96,7 +97,7 @@ class Document(models.Model):
     title = models.TextField(blank=True)
     text = models.TextField(blank=True)
     html = models.TextField(blank=True, db_default="")
-    version = models.PositiveIntegerField(default=1)
+    version = models.PositiveIntegerField(default=1)  # the number of the version in force
 
     class Meta:
         constraints = [
@@ -164,6 +165,7 @@ class GoldAnswer(models.Model):
     document = models.ForeignKey(Document, on_delete=models.PROTECT, related_name="gold_answers")
     grade = models.SmallIntegerField()
     source = models.CharField(max_length=100)
+    version = models.PositiveIntegerField(default=1, db_default=1)  # the number of the version in force
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -173,3 +175,79 @@ class GoldAnswer(models.Model):
 
     def __str__(self) -> str:
         return f"{self.topic} {self.document} {self.grade}"
+
+
+# -- versions -------------------------------------------------------------------------------------------------
+
+
+class Version(models.Model):
+    """What a document, topic or gold answer said from some time on. Append-only.
+
+    A correction is a row with the next number, who and why. Triggers (migrations/0026_versions_are_kept.py) write what
+    was there before as number 1, and put the newest version into the row itself, which nothing else may change: so
+    whoever reads documents, topics and gold answers reads what is in force.
+    """
+
+    number = models.PositiveIntegerField()
+    corrected_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="+"
+    )
+    why = models.CharField(max_length=2000, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)  # a trigger sets it
+
+    class Meta:
+        abstract = True
+
+
+def _version_constraints(name: str, of: str) -> list[models.BaseConstraint]:
+    is_first = Q(number=1, why="", corrected_by__isnull=True)
+    return [
+        models.UniqueConstraint(name=f"judging_{name}_unique", fields=[of, "number"]),
+        models.CheckConstraint(
+            name=f"judging_{name}_who_and_why",
+            condition=is_first | Q(number__gte=2, why__regex=r"\S", corrected_by__isnull=False),
+        ),
+    ]
+
+
+class DocumentVersion(Version):
+    """A document's words from its correction on; number 1 are those of the import."""
+
+    document = models.ForeignKey(Document, on_delete=models.PROTECT, related_name="versions", db_index=False)
+    title = models.TextField(blank=True)
+    text = models.TextField(blank=True)
+    html = models.TextField(blank=True)
+
+    class Meta:
+        constraints = _version_constraints("documentversion", "document")
+
+    def __str__(self) -> str:
+        return f"{self.document_id} {self.number}"
+
+
+class TopicVersion(Version):
+    """A topic's words from its correction on; its weight shaped draws and stays."""
+
+    topic = models.ForeignKey(Topic, on_delete=models.PROTECT, related_name="versions", db_index=False)
+    title = models.TextField()
+    description = models.TextField(blank=True)
+    narrative = models.TextField(blank=True)
+
+    class Meta:
+        constraints = _version_constraints("topicversion", "topic")
+
+    def __str__(self) -> str:
+        return f"{self.topic_id} {self.number}"
+
+
+class GoldVersion(Version):
+    """The grade of a gold answer from its correction on."""
+
+    answer = models.ForeignKey(GoldAnswer, on_delete=models.PROTECT, related_name="versions", db_index=False)
+    grade = models.SmallIntegerField()
+
+    class Meta:
+        constraints = _version_constraints("goldversion", "answer")
+
+    def __str__(self) -> str:
+        return f"{self.answer_id} {self.number}"

@@ -151,3 +151,12 @@ class AssessorKnown(Refused):
 class NameTaken(Refused):
     status = 409
     title = "This name is already taken; the names of deleted collections and campaigns stay taken"
+
+
+class CorrectionRefused(Refused):
+    title = "This cannot be corrected so"
+
+
+class CorrectedMeanwhile(Refused):
+    status = 409
+    title = "Somebody else corrected this meanwhile; look at it again"

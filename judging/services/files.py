@@ -25,6 +25,7 @@ from judging.services.judgment_formats import parse_grade_map
 from judging.services.sources import (
     MeteredSource,
     Progress,
+    add_rows,
     begin_import,
     copy_rows,
     longest,
@@ -34,6 +35,7 @@ from judging.services.sources import (
     place_of_field,
     place_of_topic,
     refuse,
+    rows_between,
     tell_planner,
 )
 from judging.textfiles import Source, TrecFormatError
@@ -98,7 +100,9 @@ def import_topics(
             )
         Topic.objects.bulk_create(made, batch_size=1000)
         tell_planner(Topic)
-        _record("imported topics", collection, stream, actor, file=name, n_topics=len(made))
+        keys = [topic.pk for topic in made]
+        rows = rows_between(min(keys, default=None), max(keys, default=None))
+        _record("imported topics", collection, stream, actor, file=name, n_topics=len(made), **rows)
     return len(made)
 
 
@@ -164,10 +168,10 @@ def import_documents(
             progress(stream.total, stream.total, f"{count:,} documents read, storing them")
         _refuse_known_documents(collection, stream, name, file_format)
         with connection.cursor() as cursor:
-            cursor.execute(ADD_DOCUMENTS, [collection.pk])
+            _, first, last = add_rows(cursor, ADD_DOCUMENTS, [collection.pk])
             cursor.execute("DROP TABLE incoming_document")
         tell_planner(Document)
-        detail = {"n_documents": count, "is_html": is_html, **as_source.detail()}
+        detail = {"n_documents": count, "is_html": is_html, **as_source.detail(), **rows_between(first, last)}
         _record("imported documents", collection, stream, actor, file=name, **detail)
     if warn and as_source.n:
         warn(as_source.sentence())
@@ -221,10 +225,10 @@ def _safe(
         index, document = waiting.popleft()
         if title.fell_back or text.fell_back:
             as_source.add(document.doc_id)
-        yield index, document.doc_id, _one_line(title.text), text.text, text.html
+        yield index, document.doc_id, one_line(title.text), text.text, text.html
 
 
-def _one_line(title: str) -> str:
+def one_line(title: str) -> str:
     words = " ".join(title.split())
     return words if len(words) <= LONGEST_TITLE else words[: LONGEST_TITLE - 2] + " …"
 

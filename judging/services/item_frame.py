@@ -5,15 +5,16 @@ A machine assessor reads the same texts without marks.
 
 import uuid
 from collections.abc import Iterable
+from datetime import datetime
 
-from django.db.models import Case, F, TextField, Value, When
+from django.db.models import Case, F, QuerySet, TextField, Value, When
 from django.db.models.functions import Left, Length
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 
 from judging.highlight import marked_html, marked_text, terms
 from judging.kinds import ItemKey, Need, Passage, ShownItem, Texts, kind_of
-from judging.models import Campaign, Document, Item, TrainingItem
+from judging.models import Campaign, Document, DocumentVersion, Item, TrainingItem
 
 # The document frame: nothing runs, nothing loads, nothing leaves.
 FRAME_POLICY = (
@@ -26,14 +27,16 @@ _STEPS = [f'<i id="s{number}"></i>' for number in range(2000)]
 CHARACTERS_A_STEP = 20  # a narrow frame shows about so many in a tenth of its height
 
 
-def frame_response(request: HttpRequest, item: Item | TrainingItem, campaign: Campaign) -> HttpResponse:
+def frame_response(
+    request: HttpRequest, item: Item | TrainingItem, campaign: Campaign, as_of: datetime | None = None
+) -> HttpResponse:
     """Return the page of a frame: the item's texts by the campaign's kind, the topic's words marked.
 
     `?marks=0` leaves them unmarked. HTML is shown where the collection opted in, and only whole: what is longer is
-    shown as text, and that is cut.
+    shown as text, and that is cut. `as_of`: the document as it was in force then, else now.
     """
     kind = kind_of(campaign.kind)
-    shown = shown_item(item, document_passage(item.document, shows_html=campaign.collection.shows_html))
+    shown = shown_item(item, document_passage(item.document, campaign.collection.shows_html, as_of))
     need, texts = shown.need, kind.texts(shown)
     marks = campaign.highlights_terms and request.GET.get("marks") != "0"
     wanted = terms(need.title, need.description) if marks else frozenset()
@@ -85,19 +88,31 @@ def shown_item(item: Item | TrainingItem, document: Passage) -> ShownItem:
     )
 
 
-def document_passage(document: Document, *, shows_html: bool) -> Passage:
-    """Return the text, cut, and the HTML if it is to be shown. Cut in the database."""
+def document_passage(document: Document, shows_html: bool, as_of: datetime | None = None) -> Passage:
+    """Return the text, cut, and the HTML if it is to be shown, as in force at a time or now. Cut in the database."""
     fits = When(n_html__lte=SHOWN_CHARACTERS if shows_html else 0, then=F("html"))
-    text, html, n_characters = (
-        Document.objects.annotate(n_html=Length("html"))
+    title, text, html, n_characters = (
+        _in_force(document, as_of)
+        .annotate(n_html=Length("html"))
         .values_list(
+            "title",
             Left("text", SHOWN_CHARACTERS),
             Case(fits, default=Value(""), output_field=TextField()),
             Length("text"),
-        )
-        .get(pk=document.pk)
+        )[:1]
+    )[0]
+    return Passage(title, text, html, n_characters)
+
+
+def _in_force(document: Document, as_of: datetime | None) -> QuerySet[Document] | QuerySet[DocumentVersion]:
+    """Return the row with what the document said at that time: its own, or that of its version then."""
+    if as_of is None or document.version == 1:
+        return Document.objects.filter(pk=document.pk)
+    versions = DocumentVersion.objects.filter(document=document)
+    # Number 1 was written down later than it was in force.
+    return (versions.filter(number__gt=1, created_at__lte=as_of) | versions.filter(number=1)).order_by(
+        "-number"
     )
-    return Passage(document.title, text, html, n_characters)
 
 
 def prompt_texts(

@@ -21,7 +21,7 @@ from judging.models import (
     Slot,
 )
 from judging.services.judgment_formats import REJECT, JudgmentFile
-from judging.services.sources import copy_rows, tell_planner
+from judging.services.sources import add_rows, copy_rows, rows_between, tell_planner
 from touchstone.models import User
 
 INCOMING = "ordinal bigint, topic_id text, doc_id text, assessor text, grade integer"
@@ -112,7 +112,10 @@ def grade_on_scale(
     return grade
 
 
-def add_gold(file: JudgmentFile, collection: Collection, source_name: str) -> int:
+def add_gold(
+    file: JudgmentFile, collection: Collection, source_name: str
+) -> tuple[int, dict[str, list[int]]]:
+    """Add the gold answers that are new; return how many, and what the event says of their rows."""
     parameters = {"source": source_name}
     differs = "document {} of topic {} has the gold answer {}, but {} "
     faults = [
@@ -121,10 +124,9 @@ def add_gold(file: JudgmentFile, collection: Collection, source_name: str) -> in
     ]
     _refuse_first(file, parameters, faults)
     with connection.cursor() as cursor:
-        cursor.execute(ADD_GOLD, parameters)
-        count = int(cursor.rowcount)
+        count, first, last = add_rows(cursor, ADD_GOLD, parameters)
     tell_planner(GoldAnswer)
-    return count
+    return count, rows_between(first, last)
 
 
 # -- judgments of a campaign ----------------------------------------------------------------------------------

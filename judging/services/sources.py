@@ -121,6 +121,22 @@ def copy_rows(table: str, columns: str, rows: Iterable[Sequence[Any]]) -> int:
     return count
 
 
+def add_rows(cursor: Any, insert: str, parameters: Any) -> tuple[int, int | None, int | None]:
+    """Run an INSERT; return how many rows it added, and the first and the last of their ids."""
+    sql = f"WITH added AS ({insert} RETURNING id) SELECT count(*), min(id), max(id) FROM added"  # noqa: S608
+    cursor.execute(sql, parameters)
+    n, first, last = cursor.fetchone()
+    return n, first, last
+
+
+def rows_between(first: int | None, last: int | None) -> dict[str, list[int]]:
+    """Return what an import's event says of its rows, so that they can be removed together.
+
+    One import at a time adds to a collection: between these ids the collection has no others.
+    """
+    return {} if first is None or last is None else {"rows": [first, last]}
+
+
 def tell_planner(*filled: type[models.Model]) -> None:
     """Refresh the statistics of tables that have just grown: the first claims would otherwise be planned badly.
 

@@ -69,10 +69,17 @@ class AssessorContext(NamedTuple):
     is_on_scale: bool = False
 
 
+# What was shown is the version that was in force when the item was leased. Few documents are ever corrected: of others
+# nothing more is read.
+_VERSION_SHOWN = """CASE WHEN d.version > 1 THEN (
+         SELECT coalesce(max(n.number), 1) FROM judging_documentversion n
+          WHERE n.document_id = d.id AND n.number > 1 AND n.created_at <= l.leased_at) ELSE d.version END"""
 FACTS_OF_SUBMISSION = _FACTS.format(
     columns=""",
        (SELECT k.id FROM judging_judgment k WHERE k.client_token = %(client_token)s) AS known,
-       i.id AS item, d.version AS document_version, j.sequence AS latest_sequence, v.id AS latest_slot,
+       i.id AS item, """
+    + _VERSION_SHOWN
+    + """ AS document_version, j.sequence AS latest_sequence, v.id AS latest_slot,
        j.slot_id AS any_slot,
        EXISTS (SELECT 1 FROM judging_grade g WHERE g.scale_id = c.scale_id
                   AND g.value = %(grade)s::smallint) AS is_on_scale""",

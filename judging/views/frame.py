@@ -10,7 +10,7 @@ from touchstone.models import user_of
 
 
 def frame(request: HttpRequest, token: uuid.UUID) -> HttpResponse:
-    """The texts of a leased item; only its assessor gets them."""
+    """The texts of a leased item, as they were when it was leased; only its assessor gets them."""
     lease = (
         Lease.objects.filter(token=token, assessor__user=user_of(request))
         .filter(assessor__campaign__deleted_at=None, assessor__campaign__collection__deleted_at=None)
@@ -21,4 +21,4 @@ def frame(request: HttpRequest, token: uuid.UUID) -> HttpResponse:
     if lease is None:
         raise Http404
     item = lease.slot.item
-    return frame_response(request, item, lease.assessor.campaign)
+    return frame_response(request, item, lease.assessor.campaign, as_of=lease.leased_at)

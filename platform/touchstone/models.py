@@ -322,7 +322,12 @@ def ledger_head() -> str:
 
 
 class Erasure(models.Model):
-    """A row that was sealed and then lost a text: the SHA-256 of its line before and after. Append-only, and sealed."""
+    """A row that was sealed and then lost a text: the SHA-256 of its line before and after. Append-only, and sealed.
+
+    A row that was removed as a whole, with its import, has no line after that.
+    """
+
+    REMOVED = "0" * 64  # in place of the SHA-256 after
 
     table = models.CharField(max_length=63)
     row = models.BigIntegerField()

@@ -3,7 +3,8 @@
 Every table may be read and added to by the web processes and the workers, but for the seals of the ledger, which only
 workers make. Facts allow nothing more: a correction is a new row. Other tables name the columns that may change, and
 whether rows may be deleted. Nobody but the owner may truncate. The reader sees everything but secrets. `prepare` gives
-the rights (touchstone/roles.py makes the roles).
+the rights (touchstone/roles.py makes the roles). A function that does as the owner what its callers may not is called
+by those whom FUNCTIONS names, and by nobody else.
 """
 
 from collections.abc import Iterable, Mapping
@@ -65,7 +66,9 @@ TABLES: dict[str, Rights] = {
     "judging_collection": Rights(changes=EVERY),
     "judging_collectionmember": Rights(deletes=True),
     "judging_document": APPEND_ONLY,
+    "judging_documentversion": APPEND_ONLY,
     "judging_goldanswer": APPEND_ONLY,
+    "judging_goldversion": APPEND_ONLY,
     "judging_grade": APPEND_ONLY,
     "judging_importedname": Rights(deletes=True),
     "judging_invitation": Rights(changes=("n_used", "revoked_at"), hidden=("token",)),
@@ -88,6 +91,7 @@ TABLES: dict[str, Rights] = {
         )
     ),
     "judging_topic": APPEND_ONLY,
+    "judging_topicversion": APPEND_ONLY,
     "judging_traininganswer": APPEND_ONLY,
     "judging_traininggrant": APPEND_ONLY,
     "judging_trainingitem": Rights(changes=("explanation",), deletes=True),
@@ -116,10 +120,13 @@ TABLES: dict[str, Rights] = {
     "analytics_shareestimate": APPEND_ONLY,
 }
 
+OF_FUNCTION = "FUNCTION "  # begins what stands in place of a table's name
+FUNCTIONS = {"touchstone_remove_import(bigint, bigint, text)": (WEB, WORKER)}
+
 
 @dataclass(frozen=True, order=True)
 class Grant:
-    """One privilege of a role: on a table, or, where a column is named, on that column alone."""
+    """One privilege of a role: on a table or a function, or, where a column is named, on that column alone."""
 
     role: str
     table: str
@@ -196,6 +203,15 @@ given AS (
 SELECT CASE grantee WHEN 0 THEN 'public' ELSE rolname END, relname, privilege_type, attname
   FROM given LEFT JOIN pg_roles r ON r.oid = grantee WHERE grantee = 0 OR rolname = ANY(%(roles)s)
 """
+_GIVEN_FUNCTIONS = """
+SELECT CASE grantee WHEN 0 THEN 'public' ELSE rolname END, %(kind)s || signature, privilege_type, ''
+  FROM unnest(%(functions)s::text[]) signature JOIN pg_proc p ON p.oid = to_regprocedure(signature),
+       aclexplode(coalesce(proacl, acldefault('f', proowner))) LEFT JOIN pg_roles r ON r.oid = grantee
+ WHERE grantee = 0 OR rolname = ANY(%(roles)s)
+"""
+_KNOWN_FUNCTIONS = (
+    "SELECT signature FROM unnest(%s::text[]) signature WHERE to_regprocedure(signature) IS NOT NULL"
+)
 _COLUMNS = """
 SELECT relname, array_agg(attname::text) FROM pg_class c JOIN pg_attribute a ON attrelid = c.oid
  WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND relname = ANY(%s)
@@ -215,9 +231,20 @@ def difference(cursor: Any) -> Difference:
     columns = dict(cursor.fetchall())
     cursor.execute(_SEQUENCES, [list(TABLES)])
     sequences = [name for (name,) in cursor.fetchall()]
-    expected = expected_grants(columns, sequences)
-    cursor.execute(_GIVEN, {"names": [*TABLES, *sequences], "roles": [WEB, WORKER, READ]})
+    cursor.execute(_KNOWN_FUNCTIONS, [list(FUNCTIONS)])
+    calls = {
+        Grant(role, f"{OF_FUNCTION}{name}", "EXECUTE")
+        for (name,) in cursor.fetchall()
+        for role in FUNCTIONS[name]
+    }
+    expected = expected_grants(columns, sequences) | calls
+    roles = [WEB, WORKER, READ]
+    cursor.execute(_GIVEN, {"names": [*TABLES, *sequences], "roles": roles})
     given = {Grant(*row) for row in cursor.fetchall()}
+    cursor.execute(
+        _GIVEN_FUNCTIONS, {"functions": list(FUNCTIONS), "roles": [*roles, BACKUP], "kind": OF_FUNCTION}
+    )
+    given |= {Grant(*row) for row in cursor.fetchall()}
     return Difference(tuple(sorted(expected - given)), tuple(sorted(given - expected)))
 
 
@@ -240,6 +267,5 @@ def _sql(form: str, grants: Iterable[Grant]) -> Iterable[str]:
     for (role, table, privilege, of_columns), same in groupby(sorted(grants, key=whole), whole):
         names = ", ".join(f'"{grant.column}"' for grant in same)
         columns = f" ({names})" if of_columns else ""
-        yield form.format(
-            f"{privilege}{columns}", f'"{table}"', "PUBLIC" if role == "public" else f'"{role}"'
-        )
+        target = table if table.startswith(OF_FUNCTION) else f'"{table}"'
+        yield form.format(f"{privilege}{columns}", target, "PUBLIC" if role == "public" else f'"{role}"')

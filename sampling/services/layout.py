@@ -28,6 +28,7 @@ N_LOCKS = (
     64  # a campaign; topics share them, so that however many topics there are, the table of locks stays small
 )
 LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
+LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(hashtextextended(%s, 0))"
 Progress = Callable[[int, int, str], None]
 
 
@@ -91,6 +92,7 @@ def lay_out(*, draw: Draw, topic_ids: Iterable[str], progress: Progress = lambda
     n_items = n_topics = 0
     with transaction.atomic():
         _lock(draw.campaign_id, names)
+        _keep_gold(draw.campaign.collection_id)
         todo = missing_topics(draw, frame)
         sizes = {
             topic_id: n for topic_id, n in _sizes_of_topics(frame, draw.batch).items() if topic_id in todo
@@ -113,6 +115,12 @@ def _lock(campaign_id: object, topic_ids: Sequence[str]) -> None:
         cursor.execute("SET LOCAL lock_timeout = 0")
         for number in sorted({zlib.crc32(topic_id.encode()) % N_LOCKS for topic_id in topic_ids}):
             cursor.execute(LOCK, [f"layout of {campaign_id}, {number}"])
+
+
+def _keep_gold(collection_id: object) -> None:
+    """See to it that no gold answer is removed while it becomes a check: `touchstone_remove_import` waits."""
+    with connection.cursor() as cursor:
+        cursor.execute(LOCK_SHARED, [f"gold of {collection_id}"])
 
 
 def _lay_out_topics(draw: Draw, frame: pl.DataFrame) -> int:

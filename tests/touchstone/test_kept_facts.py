@@ -14,6 +14,11 @@ OTHERS = {
     "analytics_release_kept",
     "analytics_release_no_truncate",
     "judging_campaign_keep_k",
+    *(
+        f"judging_{of}version_{what}"
+        for of in ("document", "topic", "gold")
+        for what in ("check", "in_force")
+    ),
     "judging_slot_done",
     "judging_trainingitem_check",
     "sampling_auditschedule_looks_stay",

@@ -45,7 +45,7 @@ EVENT_WORDS = {
     "test": "by the test {}",
     "p_adjusted": "adjusted p {}",
 }
-NOT_SHOWN = {"sha256", "n_bytes", "text", "item"}
+NOT_SHOWN = {"sha256", "n_bytes", "text", "item", "rows", "table"}
 
 
 class EventFilter(forms.Form):

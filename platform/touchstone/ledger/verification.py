@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC
+from heapq import merge
 from itertools import chain, islice
 from pathlib import Path
 
@@ -16,13 +17,21 @@ from analytics.releases.reading import ReleaseUnreadable, open_release
 from sampling.models import Draw
 from touchstone.chain import BEGINNING, digest, extend_by_digests
 from touchstone.files import BLOCK, stream
-from touchstone.ledger.rows import AT_ONCE, TABLES, lines
+from touchstone.ledger.rows import AT_ONCE, TABLES, VERSIONED, lines
 from touchstone.models import Erasure, Seal
 from touchstone.watermark import last_id
 
 BEYOND = """
 SELECT id FROM "{table}" WHERE id < 1 UNION ALL
 SELECT id FROM "{table}" WHERE id > (SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM "{table}_id_seq")
+ ORDER BY 1 LIMIT {most}
+"""
+# Rows that do not say what their newest version says; without versions they must be the first.
+NOT_IN_FORCE = """
+SELECT r.id FROM {table} r LEFT JOIN (
+  SELECT DISTINCT ON ({key}) {key}, number, {content} FROM {versions} ORDER BY {key}, number DESC) v ON v.{key} = r.id
+ WHERE r.version <> coalesce(v.number, 1)
+    OR v.number IS NOT NULL AND ({own}) IS DISTINCT FROM ({newest})
  ORDER BY 1 LIMIT {most}
 """
 Say = Callable[[str], None]
@@ -58,6 +67,8 @@ def table_faults(table: str, say: Say = lambda words: None) -> Iterator[str]:
     yield from (f"{table}: {words}" for words in erasures.without_seal())
     if table in {*TABLES, Seal.OF_SEALS}:
         yield from (f"{table}: {words}" for words in _faults_beyond(table, after))
+    if table in VERSIONED:
+        yield from (f"{table}: {words}" for words in _not_in_force(table))
     if seals:
         say(
             f"{table}: {n_rows:,} rows in {len(seals):,} seals, {len(erasures.sealed):,} of them erased since"
@@ -81,6 +92,29 @@ def _faults_beyond(table: str, up_to_id: int) -> Iterator[str]:
         yield f"its seals reach up to id {up_to_id}, of which only {last} were given out: nothing more is sealed"
 
 
+def _not_in_force(table: str) -> Iterator[str]:
+    """Yield, in words, rows that do not follow their versions: what is in force is not what was sealed."""
+    known = VERSIONED[table]
+    own, newest = (", ".join(f"{row}.{name}" for name in known.content) for row in "rv")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            NOT_IN_FORCE.format(
+                table=table,
+                versions=known.versions,
+                key=known.key,
+                content=", ".join(known.content),
+                own=f"ROW({own})",
+                newest=f"ROW({newest})",
+                most=MOST_NAMED + 1,
+            )
+        )
+        found = [key for (key,) in cursor.fetchall()]
+    for key in found[:MOST_NAMED]:
+        yield f"row {key} does not say what its newest version in {known.versions} says"
+    if len(found) > MOST_NAMED:
+        yield f"more than {MOST_NAMED} rows do not say what their newest versions say"
+
+
 def _name(seal: Seal, after: int) -> str:
     at = seal.at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     return f"{seal.table}: the seal of ids {after + 1} to {seal.up_to_id} of {at} differs"
@@ -88,7 +122,10 @@ def _name(seal: Seal, after: int) -> str:
 
 @dataclass
 class _Erasures:
-    """What was erased in a table: the SHA-256 of the line that was sealed, and of the one that must be there now."""
+    """What was erased in a table: the SHA-256 of the line that was sealed, and of the one that must be there now.
+
+    Of a row that was removed there must be none: `Erasure.REMOVED`.
+    """
 
     sealed: dict[int, bytes] = field(default_factory=dict)
     now: dict[int, bytes] = field(default_factory=dict)
@@ -104,6 +141,11 @@ class _Erasures:
             made.sealed.setdefault(one.row, bytes.fromhex(one.old))
             made.now[one.row] = bytes.fromhex(one.new)
         return made
+
+    def removed(self, after: int, until: int) -> list[int]:
+        """Return the rows of these ids that must be gone, in order."""
+        gone = bytes.fromhex(Erasure.REMOVED)
+        return sorted(row for row, new in self.now.items() if new == gone and after < row <= until)
 
     def without_seal(self) -> list[str]:
         """Return erasures of rows that no seal holds."""
@@ -126,7 +168,9 @@ def _read(seal: Seal, after: int, heads: list[bytes], erasures: _Erasures) -> _R
     """Read the rows of a seal, after each of the heads that may have been there before."""
     reading = _Reading(list(heads))
     try:
-        found = lines(seal.table, seal.columns, after, seal.up_to_id)
+        found = _with_removed(
+            lines(seal.table, seal.columns, after, seal.up_to_id), erasures.removed(after, seal.up_to_id)
+        )
         sealed = _sealed_digests(found, erasures, reading)
         while part := list(islice(sealed, AT_ONCE)):
             reading.heads = [extend_by_digests(head, part) for head in reading.heads]
@@ -140,12 +184,17 @@ def _read(seal: Seal, after: int, heads: list[bytes], erasures: _Erasures) -> _R
     return reading
 
 
+def _with_removed(found: Iterator[tuple[int, str]], removed: list[int]) -> Iterator[tuple[int, str | None]]:
+    """Yield the rows and, in their places, those that were removed: without a line."""
+    return merge(found, ((key, None) for key in removed), key=lambda row: row[0])
+
+
 def _sealed_digests(
-    found: Iterator[tuple[int, str]], erasures: _Erasures, reading: _Reading
+    found: Iterator[tuple[int, str | None]], erasures: _Erasures, reading: _Reading
 ) -> Iterator[bytes]:
     """Yield the SHA-256 of each line as it was sealed: of what was erased since, the one before."""
     for key, line in found:
-        one = digest(line)
+        one = bytes.fromhex(Erasure.REMOVED) if line is None else digest(line)
         reading.n_rows += 1
         if key not in erasures.sealed:
             yield one

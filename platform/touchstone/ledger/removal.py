@@ -1,0 +1,105 @@
+"""Imports that are taken back: rows on which nothing rests go, and the ledger still verifies."""
+
+import uuid
+
+from django.db import IntegrityError, OperationalError, connection, transaction
+from django.db.utils import DataError
+from psycopg import errors
+
+from judging.models import Collection
+from judging.refusal import Refused
+from judging.services.deletion import locked_collection
+from judging.services.errors import CollectionBusy, NotFound
+from touchstone.ledger.rows import columns_of, line_sql
+from touchstone.ledger.sealing import SEALING_LOCK
+from touchstone.models import Erasure, Event, Seal, User
+
+# By the verb of an import's event: the table of its rows, and which of them are the collection's.
+REMOVABLE = {
+    "imported documents": ("judging_document", "r.collection_id = %(place)s"),
+    "imported topics": ("judging_topic", "r.collection_id = %(place)s"),
+    "imported gold answers": (
+        "judging_goldanswer",
+        "r.topic_id IN (SELECT t.id FROM judging_topic t WHERE t.collection_id = %(place)s)",
+    ),
+}
+ADD_ERASURES = """
+INSERT INTO touchstone_erasure ("table", "row", old, new)
+SELECT %(table)s, r.id, encode(sha256(convert_to({line}, 'UTF8')), 'hex'), %(removed)s FROM {table} r
+ WHERE {mine} AND r.id BETWEEN %(first)s AND %(last)s AND r.id > %(after)s AND r.id <= %(until)s ORDER BY r.id
+"""
+
+
+class ImportInUse(Refused):
+    status = 409
+    title = "The import cannot be removed: something rests on it"
+
+
+class ImportNotRemovable(Refused):
+    status = 404
+    title = "There is no such import, or it was removed already"
+
+
+def remove_import(*, collection: Collection, import_id: int, why: str, actor: User) -> int:
+    """Remove the topics, documents or gold answers of an import on which nothing rests; return how many rows went.
+
+    Parameters
+    ----------
+    import_id:
+        The id of the import's event. Imports by versions that did not write down their rows cannot be removed.
+    why:
+        The reason; it stands in the event with the actor.
+
+    Raises
+    ------
+    ImportInUse
+        With a sentence that names what rests on the import.
+    ImportNotRemovable
+        If the collection has no such import, or it was removed already.
+    CollectionBusy
+        If somebody holds the collection, an import or a draw, and does not end within the lock timeout.
+    """
+    if not actor.may_manage:
+        raise NotFound
+    with locked_collection(collection, actor) as row:
+        try:
+            with transaction.atomic(), connection.cursor() as cursor:
+                _vouch_for(row.pk, import_id)
+                cursor.execute("SELECT touchstone_remove_import(%s, %s, %s)", [import_id, actor.pk, why])
+                [n] = cursor.fetchone()
+        except IntegrityError as error:
+            if isinstance(error.__cause__, errors.RestrictViolation):
+                raise ImportInUse(str(error.__cause__.diag.message_primary)) from error
+            raise
+        except (DataError, OperationalError) as error:
+            if isinstance(error.__cause__, errors.LockNotAvailable | errors.DeadlockDetected):
+                raise CollectionBusy from error
+            raise
+    return int(n)
+
+
+def _vouch_for(place: uuid.UUID, import_id: int) -> None:
+    """Write down what of the import is sealed, while nothing is sealed: the chain goes on with these hashes."""
+    found = Event.objects.filter(
+        pk=import_id, subject=f"collection:{place}", verb__in=REMOVABLE, detail__has_key="rows"
+    ).first()
+    if found is None:
+        raise ImportNotRemovable
+    table, mine = REMOVABLE[found.verb]
+    first, last = found.detail["rows"]
+    keys = {"table": table, "place": place, "first": first, "last": last, "removed": Erasure.REMOVED}
+    types = columns_of(table)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(%s)", [SEALING_LOCK])
+        cursor.execute(
+            f"SELECT FROM {table} r WHERE {mine} AND r.id BETWEEN %(first)s AND %(last)s LIMIT 1", keys
+        )
+        if cursor.fetchone() is None:
+            raise ImportNotRemovable
+        after = 0
+        for seal in Seal.objects.filter(table=table).order_by("up_to_id"):
+            if seal.up_to_id >= first and after < last:
+                line = line_sql(table, {name: types[name] for name in seal.columns})
+                sql = ADD_ERASURES.format(table=table, mine=mine, line=line.replace("%", "%%"))
+                cursor.execute(sql, {**keys, "after": after, "until": seal.up_to_id})
+            after = seal.up_to_id
