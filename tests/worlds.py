@@ -20,7 +20,7 @@ import sampling.tasks  # noqa: F401
 from analytics.models import Release
 from analytics.releases.services import releasing
 from analytics.services.recomputation import recompute
-from judging.models import Campaign, CollectionMember, Message, Participant, TrainingItem
+from judging.models import Campaign, CollectionMember, GoldAnswer, Message, Participant, TrainingItem
 from judging.services.assign import claim
 from judging.services.entry import create_invitation
 from sampling.services.auditing import audit
@@ -165,6 +165,8 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
         "assessor_id": bob.pk,
         "topic_id": topic.topic_id,
         "topic_pk": topic.pk,
+        "answer_pk": GoldAnswer.objects.filter(topic__collection=collection).first().pk,
+        "import_id": Event.objects.get(verb="imported topics", subject=f"collection:{collection.pk}").pk,
         "doc_id": document.doc_id,
         "document_pk": document.pk,
         "run_id": run.pk,

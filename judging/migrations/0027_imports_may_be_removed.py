@@ -42,7 +42,7 @@ KINDS: dict[str, dict[str, Any]] = {
             "training items": _refers("judging_trainingitem", "topic_id"),
             "topics of campaigns": _refers("judging_campaigntopic", "topic_id"),
             "topics given to assessors first": _refers("judging_assessor_first_topics", "topic_id"),
-            "findings of topic checks": _refers("sampling_topicfinding", "topic_id"),
+            "checks of topics": _refers("sampling_topiccheck", "topic_id"),
             "versions": _refers("judging_topicversion", "topic_id"),
         },
         "since": {"draws": "sampling_draw", "releases": "analytics_release"},

@@ -32,7 +32,7 @@ LONGEST_TEXT = 5000
 class TopicAnswer(serializers.ModelSerializer[Topic]):
     class Meta:
         model = Topic
-        fields = ("id", "topic_id", "title", "description", "narrative")
+        fields = ("id", "topic_id", "title", "description", "narrative", "version")
         read_only_fields = fields
 
 
@@ -205,7 +205,7 @@ class GoldAnswerAnswer(serializers.ModelSerializer[GoldAnswer]):
 
     class Meta:
         model = GoldAnswer
-        fields = ("id", "topic_id", "doc_id", "grade", "source", "created_at")
+        fields = ("id", "topic_id", "doc_id", "grade", "source", "version", "created_at")
         read_only_fields = fields
 
 

@@ -9,7 +9,7 @@ from psycopg import errors
 from judging.models import Collection
 from judging.refusal import Refused
 from judging.services.deletion import locked_collection
-from judging.services.errors import CollectionBusy, NotFound
+from judging.services.errors import CollectionBusy, CorrectionRefused, NotFound
 from touchstone.ledger.rows import columns_of, line_sql
 from touchstone.ledger.sealing import SEALING_LOCK
 from touchstone.models import Erasure, Event, Seal, User
@@ -48,7 +48,7 @@ def remove_import(*, collection: Collection, import_id: int, why: str, actor: Us
     import_id:
         The id of the import's event. Imports by versions that did not write down their rows cannot be removed.
     why:
-        The reason; it stands in the event with the actor.
+        The reason, not blank; it stands in the event with the actor.
 
     Raises
     ------
@@ -61,6 +61,8 @@ def remove_import(*, collection: Collection, import_id: int, why: str, actor: Us
     """
     if not actor.may_manage:
         raise NotFound
+    if not why.strip():
+        raise CorrectionRefused("say why the import is removed")
     with locked_collection(collection, actor) as row:
         try:
             with transaction.atomic(), connection.cursor() as cursor:
