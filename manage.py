@@ -42,6 +42,8 @@ def main() -> None:
     if sys.argv[1:2] in (["demo"], ["stack"]):
         for name in OF_REAL_SERVERS:  # before the settings are read
             os.environ.pop(name, None)
+    if sys.argv[1:2] == ["person"]:  # workers alone may have a text erased
+        os.environ.setdefault("TOUCHSTONE_ROLE", "worker")
     if sys.argv[1:2] == ["evaluate"]:  # it reads files: it needs no server, and no settings of one
         os.environ.pop("DATABASE_URL", None)
         os.environ["SECRET_KEY"] = secrets.token_hex()

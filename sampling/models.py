@@ -3,6 +3,7 @@
 import uuid
 
 from django.conf import settings
+from django.contrib.postgres.functions import RandomUUID
 from django.db import models
 from django.db.models import F, Q
 
@@ -395,6 +396,7 @@ class TopicFinding(models.Model):
     reason = models.CharField(max_length=2000, blank=True)
     decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT)
     created_at = models.DateTimeField(auto_now_add=True)
+    salt = models.UUIDField(null=True, editable=False, db_default=RandomUUID())  # renewed by an erasure
 
     def __str__(self) -> str:
         return "bad" if self.is_bad else "good"

@@ -41,6 +41,7 @@ SELECT (SELECT count(*) FROM sampling_draw WHERE campaign_id = %(campaign)s),
        (SELECT string_agg(value || ' ' || gain, ',' ORDER BY value) FROM judging_grade WHERE scale_id = %(scale)s)
 """
 HARMLESS = [
+    "pruned computations",
     "asked for a release",
     "released",
     "withdrew a release",

@@ -3,6 +3,7 @@
 import uuid
 
 from django.conf import settings
+from django.contrib.postgres.functions import RandomUUID
 from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
@@ -247,6 +248,7 @@ class Adjudication(models.Model):
     reason = models.CharField(max_length=2000, blank=True)
     decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
+    salt = models.UUIDField(null=True, editable=False, db_default=RandomUUID())  # renewed by an erasure
 
     def __str__(self) -> str:
         return f"{self.item_id} {self.grade}"

@@ -124,7 +124,8 @@ def join(*, token: uuid.UUID, user: User) -> Assessor:
         )
         if is_new:
             Invitation.objects.filter(pk=invitation.pk).update(n_used=F("n_used") + 1)
-            record("joined by invitation", campaign, actor=user, assessor=user.pk, tier=invitation.tier)
+            about = {"assessor": user.pk, "tier": invitation.tier, "invitation": invitation.pk}
+            record("joined by invitation", campaign, actor=user, **about)
     return assessor
 
 

@@ -5,7 +5,8 @@ class TouchstoneConfig(AppConfig):
     name = "touchstone"
 
     def ready(self) -> None:
-        from touchstone import counters, logins, logs
+        from touchstone import access, counters, logins, logs
 
         logs.Lines.count = staticmethod(lambda: counters.add("suppressed log lines"))
         logins.keep_record()
+        access.watch_accounts()

@@ -44,6 +44,9 @@ POSTGRES_SETTINGS = {
     "max_slot_wal_keep_size": "2GB",  # a backup whose receiver is dead must not fill the disk
     "shared_buffers": "128MB",
     "log_min_messages": "warning",
+    # A refused statement and its DETAIL hold values of rows: names, addresses, comments. The error itself is logged.
+    "log_min_error_statement": "panic",
+    "log_error_verbosity": "terse",
     "lc_messages": "C",
     "timezone": "UTC",
 }

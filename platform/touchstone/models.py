@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from django.contrib.auth.models import AbstractUser
 from django.contrib.auth.models import UserManager as BaseUserManager
+from django.contrib.postgres.functions import RandomUUID
 from django.core.exceptions import PermissionDenied
-from django.db import models
+from django.db import models, transaction
 from django.http import HttpRequest
+from django.utils.crypto import salted_hmac
 
 if TYPE_CHECKING:
     from rest_framework.request import Request
@@ -22,6 +24,7 @@ class UserManager(BaseUserManager["User"]):
 
 class User(AbstractUser):
     objects: ClassVar[UserManager] = UserManager()
+    ends_access = False  # no column: whether the save at hand ends sessions and keys (touchstone/access.py)
 
     class Role(models.TextChoices):
         ASSESSOR = "assessor"
@@ -31,6 +34,8 @@ class User(AbstractUser):
     role = models.CharField(max_length=10, choices=Role, default=Role.ASSESSOR)
     # Chosen for the assessors' pages. Without choices: a language added to the settings makes no migration.
     language = models.CharField(max_length=20, blank=True, default="", db_default="")
+    # Part of what every session is checked against: another salt ends them all (touchstone/access.py).
+    session_salt = models.CharField(max_length=32, blank=True, default="", db_default="", editable=False)
 
     class Meta:
         constraints = [
@@ -39,6 +44,20 @@ class User(AbstractUser):
                 condition=models.Q(role__in=["assessor", "researcher", "manager"]),
             )
         ]
+
+    def save(self, *arguments: Any, **named: Any) -> None:
+        """Save it in one transaction with what its signals do: access ends with the change, or nothing changes."""
+        with transaction.atomic():
+            super().save(*arguments, **named)
+
+    def _get_session_auth_hash(self, secret: str | None = None) -> str:
+        """Return what a session is checked against, as Django makes it of the password, with the salt in it.
+
+        Without a salt it is Django's own, so that sessions from before there were salts go on.
+        """
+        name = "django.contrib.auth.models.AbstractBaseUser.get_session_auth_hash"
+        mixed = f"{self.password}{self.session_salt}"
+        return salted_hmac(name, mixed, secret=secret, algorithm="sha256").hexdigest()
 
     @property
     def may_manage(self) -> bool:
@@ -279,6 +298,8 @@ class Event(models.Model):
     verb = models.CharField(max_length=50)
     subject = models.CharField(max_length=200)
     detail = models.JSONField(default=dict)
+    # Of no meaning: renewed when a text is erased, so that nobody can test guesses of it against the row's old hash.
+    salt = models.UUIDField(null=True, editable=False, db_default=RandomUUID())
 
     class Meta:
         indexes = [models.Index(name="touchstone_event_subject", fields=["subject", "-id"])]

@@ -28,6 +28,12 @@ class Rights:
     hidden: tuple[str, ...] = ()
 
 
+# Functions of the owner that change what nobody else may, and who may call them.
+FUNCTIONS: dict[str, tuple[str, ...]] = {
+    "touchstone_erase": (WORKER,),
+    "touchstone_prune": (WORKER,),
+    "touchstone_remove_import": (WEB, WORKER),
+}
 APPEND_ONLY = Rights()
 SEALS = Rights(is_added_by_web=False)  # append-only as well
 
@@ -47,7 +53,7 @@ TABLES: dict[str, Rights] = {
     "touchstone_job": Rights(changes=EVERY, hidden=("lease_token",)),
     "touchstone_ratecounter": Rights(changes=("ends_at", "n"), deletes=True, hidden=EVERY),
     "touchstone_seal": SEALS,
-    "touchstone_user": Rights(changes=EVERY, hidden=("password",)),
+    "touchstone_user": Rights(changes=EVERY, hidden=("password", "session_salt")),
     "touchstone_user_groups": Rights(adds=False),
     "touchstone_user_user_permissions": Rights(adds=False),
     "touchstone_webhook": Rights(changes=EVERY, hidden=("secret",)),
@@ -120,9 +126,6 @@ TABLES: dict[str, Rights] = {
     "analytics_shareestimate": APPEND_ONLY,
 }
 
-OF_FUNCTION = "FUNCTION "  # begins what stands in place of a table's name
-FUNCTIONS = {"touchstone_remove_import(bigint, bigint, text)": (WEB, WORKER)}
-
 
 @dataclass(frozen=True, order=True)
 class Grant:
@@ -157,8 +160,10 @@ class Difference:
         ]
 
 
-def expected_grants(columns: Mapping[str, Iterable[str]], sequences: Iterable[str] = ()) -> frozenset[Grant]:
-    """Return the rights that the roles have on these tables, which are given with their columns, and their sequences.
+def expected_grants(
+    columns: Mapping[str, Iterable[str]], sequences: Iterable[str] = (), functions: Iterable[str] = ()
+) -> frozenset[Grant]:
+    """Return the rights of the roles on these tables, given with their columns, on their sequences, and on functions.
 
     A sequence is read to learn the newest id; a row gets its own without a right on it.
 
@@ -170,6 +175,7 @@ def expected_grants(columns: Mapping[str, Iterable[str]], sequences: Iterable[st
     ['SELECT on judging_lease for touchstone_read']
     """
     found = {Grant(role, name, "SELECT") for name in sequences for role in (WEB, WORKER)}
+    found |= {Grant(role, name, "EXECUTE") for name in functions for role in FUNCTIONS[name]}
     for table, names in columns.items():
         rights = TABLES[table]
         for role in (WEB, WORKER):
@@ -201,21 +207,18 @@ given AS (
   SELECT relname, attname, (aclexplode(attacl)).* FROM own JOIN pg_attribute ON attrelid = own.oid
    WHERE attnum > 0 AND NOT attisdropped)
 SELECT CASE grantee WHEN 0 THEN 'public' ELSE rolname END, relname, privilege_type, attname
-  FROM given LEFT JOIN pg_roles r ON r.oid = grantee WHERE grantee = 0 OR rolname = ANY(%(roles)s)
+  FROM (TABLE given UNION ALL
+        SELECT proname, '', (aclexplode(coalesce(proacl, acldefault('f', proowner)))).* FROM pg_proc
+         WHERE pronamespace = current_schema()::regnamespace AND proname = ANY(%(functions)s)) given
+  LEFT JOIN pg_roles r ON r.oid = grantee WHERE grantee = 0 OR rolname = ANY(%(roles)s)
 """
-_GIVEN_FUNCTIONS = """
-SELECT CASE grantee WHEN 0 THEN 'public' ELSE rolname END, %(kind)s || signature, privilege_type, ''
-  FROM unnest(%(functions)s::text[]) signature JOIN pg_proc p ON p.oid = to_regprocedure(signature),
-       aclexplode(coalesce(proacl, acldefault('f', proowner))) LEFT JOIN pg_roles r ON r.oid = grantee
- WHERE grantee = 0 OR rolname = ANY(%(roles)s)
-"""
-_KNOWN_FUNCTIONS = (
-    "SELECT signature FROM unnest(%s::text[]) signature WHERE to_regprocedure(signature) IS NOT NULL"
-)
 _COLUMNS = """
 SELECT relname, array_agg(attname::text) FROM pg_class c JOIN pg_attribute a ON attrelid = c.oid
  WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p') AND relname = ANY(%s)
    AND attnum > 0 AND NOT attisdropped GROUP BY relname
+"""
+_FUNCTIONS = """
+SELECT proname FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND proname = ANY(%s)
 """
 _SEQUENCES = """
 SELECT s.relname FROM pg_class s JOIN pg_depend d ON d.objid = s.oid AND d.classid = 'pg_class'::regclass
@@ -231,20 +234,14 @@ def difference(cursor: Any) -> Difference:
     columns = dict(cursor.fetchall())
     cursor.execute(_SEQUENCES, [list(TABLES)])
     sequences = [name for (name,) in cursor.fetchall()]
-    cursor.execute(_KNOWN_FUNCTIONS, [list(FUNCTIONS)])
-    calls = {
-        Grant(role, f"{OF_FUNCTION}{name}", "EXECUTE")
-        for (name,) in cursor.fetchall()
-        for role in FUNCTIONS[name]
-    }
-    expected = expected_grants(columns, sequences) | calls
-    roles = [WEB, WORKER, READ]
-    cursor.execute(_GIVEN, {"names": [*TABLES, *sequences], "roles": roles})
-    given = {Grant(*row) for row in cursor.fetchall()}
+    cursor.execute(_FUNCTIONS, [list(FUNCTIONS)])
+    functions = [name for (name,) in cursor.fetchall()]
+    expected = expected_grants(columns, sequences, functions)
     cursor.execute(
-        _GIVEN_FUNCTIONS, {"functions": list(FUNCTIONS), "roles": [*roles, BACKUP], "kind": OF_FUNCTION}
+        _GIVEN,
+        {"names": [*TABLES, *sequences], "functions": list(FUNCTIONS), "roles": [WEB, WORKER, READ]},
     )
-    given |= {Grant(*row) for row in cursor.fetchall()}
+    given = {Grant(*row) for row in cursor.fetchall()}
     return Difference(tuple(sorted(expected - given)), tuple(sorted(given - expected)))
 
 
@@ -267,5 +264,5 @@ def _sql(form: str, grants: Iterable[Grant]) -> Iterable[str]:
     for (role, table, privilege, of_columns), same in groupby(sorted(grants, key=whole), whole):
         names = ", ".join(f'"{grant.column}"' for grant in same)
         columns = f" ({names})" if of_columns else ""
-        target = table if table.startswith(OF_FUNCTION) else f'"{table}"'
-        yield form.format(f"{privilege}{columns}", target, "PUBLIC" if role == "public" else f'"{role}"')
+        place = f'FUNCTION "{table}"' if table in FUNCTIONS else f'"{table}"'
+        yield form.format(f"{privilege}{columns}", place, "PUBLIC" if role == "public" else f'"{role}"')

@@ -55,7 +55,8 @@ found AS (
   UNION ALL
   SELECT 'function ' || proname || '(' || pg_get_function_identity_arguments(p.oid) || ')',
          'sha256 ' || encode(sha256(convert_to(
-           regexp_replace(pg_get_functiondef(p.oid), prefix, '\\1public.'), 'UTF8')), 'hex')
+           replace(regexp_replace(pg_get_functiondef(p.oid), prefix, '\\1public.'),
+                   quote_literal(current_schema()) || ', ''pg_temp''', '''public'', ''pg_temp'''), 'UTF8')), 'hex')
     FROM pg_proc p, here WHERE pronamespace = quote_ident(current_schema())::regnamespace AND prokind IN ('f', 'p')
      AND NOT EXISTS (SELECT FROM extensions e WHERE e.objid = p.oid AND e.classid = 'pg_proc'::regclass))
 SELECT regexp_replace(name, '\\s+', ' ', 'g'),
