@@ -39,6 +39,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("screening", NUMBERS),
     Kind("simulation", NUMBERS),
     Kind("rejudging", NUMBERS),
+    Kind("retention", NUMBERS),
     Kind("draw", HEAVY),
     Kind("layout", HEAVY, is_counted=False),
     Kind("release", HEAVY),

@@ -15,14 +15,15 @@ from analytics.services.screening import start_due_screenings
 from sampling.services.auditing import start_due_audits
 from sampling.services.ordering import start_due_orders
 from touchstone import jobs
-from touchstone.api.delivery import prune_deliveries, tell_webhooks
+from touchstone.api.delivery import tell_webhooks
 from touchstone.api.idempotency import prune_requests
 from touchstone.api.rate_limits import prune_counters
 from touchstone.ledger.sealing import KIND, seal_by_job, start_due_seals
+from touchstone.retention import start_due_retention
 
 logger = logging.getLogger(__name__)
 LIFE_SECONDS, SWEEP_SECONDS, DRAIN_SECONDS = 2.0, 5.0, 0.5
-PRUNING = (prune_counters, prune_requests, prune_deliveries)
+PRUNING = (prune_counters, prune_requests)
 
 
 @shared_task(name="touchstone.tasks.work")
@@ -44,6 +45,7 @@ def tick() -> None:
         start_due_recomputations,
         start_due_screenings,
         start_due_seals,
+        start_due_retention,
     )
     for step in (jobs.sweep, *due, settle_ended, *PRUNING):
         try:

@@ -29,7 +29,6 @@ TAKEN = timedelta(seconds=60)  # longer than one try can last
 CONNECT_SECONDS, READ_SECONDS, WHOLE_SECONDS = 3.0, 5.0, 15.0
 BUDGET_SECONDS = 20.0  # of one round
 EVENTS_AT_ONCE = 1000
-KEPT = timedelta(days=30)
 TAKE = """
 UPDATE touchstone_webhookdelivery SET attempts = attempts + 1, next_attempt_at = clock_timestamp() + %s
  WHERE id = (SELECT id FROM touchstone_webhookdelivery
@@ -177,9 +176,3 @@ def send(webhook: Webhook, delivery_id: int, verb: str, body: bytes) -> tuple[bo
     if 300 <= status < 400:
         return False, f"{status} (redirects are not followed)"
     return 200 <= status < 300, str(status)
-
-
-def prune_deliveries() -> int:
-    """Forget deliveries that ended a month ago."""
-    ended = WebhookDelivery.objects.exclude(state=State.WAITING).filter(next_attempt_at__lt=Now() - KEPT)
-    return int(WebhookDelivery.objects.filter(pk__in=ended.values("pk")[:10_000]).delete()[0])

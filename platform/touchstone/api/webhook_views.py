@@ -134,7 +134,7 @@ class WebhookTestView(_OwnWebhooks):
 
 
 class DeliveriesView(generics.ListAPIView[WebhookDelivery]):
-    """What the webhook was told, the newest first; kept for 30 days."""
+    """What the webhook was told, the newest first; kept for 90 days after their end."""
 
     permission_classes = (ResearchersOnly,)
     serializer_class = DeliveryAnswer

@@ -14,7 +14,8 @@ DECLARE
     WHEN 'judging_adjudication' THEN ARRAY['reason', 'salt']
     WHEN 'sampling_topicfinding' THEN ARRAY['reason', 'salt']
     WHEN 'touchstone_event' THEN ARRAY['detail', 'salt']
-    WHEN 'judging_goldanswer' THEN ARRAY['source'] END;
+    WHEN 'judging_goldanswer' THEN ARRAY['source']
+    WHEN 'judging_scale' THEN ARRAY['name'] END;
   prunable text[] := ARRAY['analytics_assessorscreening', 'analytics_auditforecast', 'analytics_computation',
     'analytics_confusionestimate', 'analytics_disputeditem', 'analytics_estimate', 'analytics_flag',
     'analytics_screening', 'analytics_shareestimate'];
@@ -64,7 +65,7 @@ DECLARE
   place_of_text text := CASE place
     WHEN 'judging_judgment' THEN 'comment' WHEN 'judging_adjudication' THEN 'reason'
     WHEN 'sampling_topicfinding' THEN 'reason' WHEN 'touchstone_event' THEN 'detail'
-    WHEN 'judging_goldanswer' THEN 'source' WHEN 'judging_message' THEN 'text'
+    WHEN 'judging_goldanswer' THEN 'source' WHEN 'judging_scale' THEN 'name' WHEN 'judging_message' THEN 'text'
     WHEN 'judging_invitation' THEN 'note' WHEN 'touchstone_apitoken' THEN 'name' END;
   salt text := CASE
     WHEN place = 'judging_judgment' THEN 'client_token'

@@ -32,6 +32,7 @@ TEXTS = (
     Text("judging_adjudication", "reason", by_function=True, is_sealed=True),
     Text("sampling_topicfinding", "reason", by_function=True, is_sealed=True),
     Text("judging_goldanswer", "source", by_function=True),
+    Text("judging_scale", "name", by_function=True),
     Text("judging_message", "text", by_function=True),
     Text("judging_invitation", "note", by_function=True),
     Text("touchstone_apitoken", "name", by_function=True),

@@ -3,11 +3,10 @@
 import json
 
 import pytest
-from django.db import connection
 from django.test import Client
 from listener import campaign_of, verbs_heard
 
-from touchstone.api.delivery import deliver, fan_out, prune_deliveries, tell_webhooks
+from touchstone.api.delivery import deliver, fan_out, tell_webhooks
 from touchstone.api.webhooks import HostNotAllowed, WebhooksOff, is_allowed, make_webhook
 from touchstone.models import User, Webhook, WebhookDelivery
 
@@ -127,15 +126,3 @@ def test_the_api_makes_changes_tests_and_lists(listener, mara):
     assert client.patch(one, {"url": "https://evil.example"}, "application/json").status_code == 400
     assert client.get(f"{API}?is_active=true").json()["results"] == []
     assert len(client.get(f"{API}?is_active=false").json()["results"]) == 1
-
-
-def test_deliveries_that_ended_long_ago_are_forgotten_and_what_waits_is_not(listener, mara):
-    make_webhook(user=mara, url=listener.origin)
-    campaign_of(mara)
-    fan_out()
-    old, waits = WebhookDelivery.objects.order_by("id")
-    WebhookDelivery.objects.filter(pk=old.pk).update(state="delivered")
-    with connection.cursor() as cursor:
-        cursor.execute("UPDATE touchstone_webhookdelivery SET next_attempt_at = now() - interval '31 days'")
-    assert prune_deliveries() == 1
-    assert WebhookDelivery.objects.get().pk == waits.pk

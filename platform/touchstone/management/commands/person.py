@@ -4,6 +4,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from touchstone.models import User
@@ -18,27 +19,54 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("user", help="the user name; of somebody who was erased also the number")
+        parser.add_argument("user", nargs="?", help="the user name, or the number of the account")
         what = parser.add_mutually_exclusive_group(required=True)
         what.add_argument("--export", type=Path, metavar="FILE.zip", help="write the file; it must not exist")
         what.add_argument("--erase", action="store_true", help="erase the person, for ever")
+        what.add_argument(
+            "--again",
+            type=Path,
+            metavar="FILE",
+            help="after a restore: erase whoever this file says was erased",
+        )
         parser.add_argument("--comments", action="store_true", help="erase the comments of the judgments too")
         parser.add_argument(
             "--also", nargs="+", default=[], metavar="WORD", help="more words that name the person in texts"
         )
 
-    def handle(self, *, user: str, comments: bool, also: list[str], **options: Any) -> None:
-        found = User.objects.filter(username=user).first()
-        if found is None and user.isdecimal():
-            found = User.objects.filter(pk=int(user)).first()
-        if found is None:
-            raise CommandError(f"there is no user {user!r}")
-        if options["export"] is not None:
-            if comments or also:
-                raise CommandError("--comments and --also belong to --erase")
-            self._export(found, options["export"])
+    def handle(self, *, user: str | None, comments: bool, also: list[str], **options: Any) -> None:
+        if (user is None) != (options["again"] is not None):
+            raise CommandError("name the user, or with --again the file alone")
+        if not options["erase"] and (comments or also):
+            raise CommandError("--comments and --also belong to --erase")
+        if options["again"] is not None:
+            self._erase_again(options["again"])
+        elif options["erase"]:
+            self._erase(_user(user or ""), comments, also)
         else:
-            self._erase(found, comments, also)
+            self._export(_user(user or ""), options["export"])
+
+    def _erase_again(self, path: Path) -> None:
+        try:
+            lines = [line.split() for line in path.read_text().splitlines() if line.strip()]
+            wanted = {int(key): "comments" in rest for key, *rest in lines}
+        except (OSError, ValueError) as error:
+            raise CommandError(f"{path} cannot be read as lines like “17 comments”: {error}") from error
+        for user in User.objects.filter(pk__in=wanted).order_by("pk"):
+            self._erase(user, wanted[user.pk], [])
+
+    def _note(self, user: User, comments: bool) -> None:
+        """Write down who is to be erased again after a restore: a number, no name."""
+        path = settings.VAR / "erased.txt"
+        line = f"{user.pk} comments" if comments else f"{user.pk}"
+        try:
+            if not path.exists() or line not in path.read_text().splitlines():
+                with path.open("a") as file:
+                    file.write(f"{line}\n")
+        except OSError as error:
+            self.stderr.write(
+                f"{path} cannot be written ({error.strerror}). After a restore erase {line} again."
+            )
 
     def _export(self, user: User, path: Path) -> None:
         try:
@@ -54,6 +82,7 @@ class Command(BaseCommand):
             done = erase(user, comments=comments, also=also, say=self.stdout.write)
         except CannotErase as error:
             raise CommandError(str(error)) from error
+        self._note(user, comments)
         texts = ", ".join(f"{table} {n:,}" for table, n in sorted(done.texts.items()) if n)
         self.stdout.write(f"The account is {done.name} now. Texts that lost a name: {texts or 'none'}.")
         if comments:
@@ -65,7 +94,16 @@ class Command(BaseCommand):
             if names:
                 self.stdout.write(
                     f"{where} holds {', '.join(names)}. The file stays as it was published; on the release's page "
-                    "“Forget the key” cuts the link to the account, of all assessors in it."
+                    "“Delete the pseudonym key” cuts the link to the account, for all assessors in it."
                 )
             else:
                 self.stdout.write(f"{where}: its key is forgotten, nothing links it to the account.")
+
+
+def _user(name: str) -> User:
+    found = User.objects.filter(username=name).first()
+    if found is None and name.isdecimal():
+        found = User.objects.filter(pk=int(name)).first()
+    if found is None:
+        raise CommandError(f"there is no user {name!r}")
+    return found
