@@ -2,6 +2,9 @@
 
     python benchmarks/judging.py --seconds 8 --slots 1000,100000,1000000 --clients 16,64
 
+With --pooler, the product a third time, through Debian's PgBouncer in transaction mode (POOLER=transaction), and the
+price: its rate to the product's in the same run.
+
 For each size a database of its own with a campaign of 50 topics and so many open slots, and two gunicorns with the
 product's own options: the product, and the floor (parts/floor.py). 16, then 64 assessors with sessions of their own
 judge over HTTP keep-alive; every submit answers with what is next. All sizes and both servers take turns, forwards and
@@ -23,12 +26,14 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "platform"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from parts import load
 from parts.load import Round, Script
 from parts.places import (
     JUDGMENTS_PER_ITEM,
-    TURNS,
+    POOLED,
+    PRODUCT,
     Place,
     assessor,
     fill,
@@ -51,7 +56,7 @@ def floor_caller(below: str = "") -> Script:
 
 
 def scripts(place: Place, name: str, n_clients: int) -> list[Script]:
-    if name != "product":
+    if name not in PRODUCT:
         return [floor_caller("" if name == "floor" else "/sql") for _ in range(n_clients)]
     return [assessor(place.campaign, headers) for headers in place.callers[:n_clients]]
 
@@ -61,8 +66,8 @@ def scripts(place: Place, name: str, n_clients: int) -> list[Script]:
 
 def measure(places: list[Place], n_clients: int, seconds: float) -> dict[int, dict[str, Round]]:
     """Let all places and both of their servers take turns, there and back, until each had its seconds."""
-    rounds = {place.n_slots: {name: Round() for name in TURNS} for place in places}
-    turns = [(place, name) for place in places for name in TURNS]
+    rounds = {place.n_slots: {name: Round() for name in place.turns} for place in places}
+    turns = [(place, name) for place in places for name in place.turns]
     while min(rounds[place.n_slots][name].seconds for place, name in turns) < seconds:
         for place, name in turns:
             take_turn(place, name, n_clients, min(ROUND, seconds), rounds[place.n_slots][name])
@@ -98,12 +103,16 @@ def compare(rounds: dict[int, dict[str, Round]]) -> dict[str, Any]:
     table: dict[str, Any] = {}
     for n_slots, pair in rounds.items():
         figures = {name: total.figures() for name, total in pair.items()}
-        rates = {name: figures[name]["judgments_per_second"] for name in TURNS}
+        rates = {name: figures[name]["judgments_per_second"] for name in pair}
         table[f"{n_slots} slots"] = {
             **figures,
             "ratio_to_floor": round(rates["product"] / rates["floor"], 3),
             "ratio_to_floor_in_sql": round(rates["product"] / rates["floor in SQL"], 3),
         }
+        if POOLED in rates:
+            table[f"{n_slots} slots"]["ratio_of_pooled_to_direct"] = round(
+                rates[POOLED] / rates["product"], 3
+            )
     sizes = sorted(rounds)
     rate = {n: table[f"{n} slots"]["product"]["judgments_per_second"] for n in sizes}
     table["rate_of_largest_to_smallest"] = round(rate[sizes[-1]] / rate[sizes[0]], 3)
@@ -165,13 +174,16 @@ def main() -> None:
     )
     parser.add_argument("--slots", default="1000,100000,1000000", help="sizes, separated by commas")
     parser.add_argument("--clients", default="16,64", help="numbers of assessors, separated by commas")
+    parser.add_argument(
+        "--pooler", action="store_true", help="also through PgBouncer, which must be installed"
+    )
     parser.add_argument("--fill", nargs=2, type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.fill:
         print(json.dumps(fill(*arguments.fill)))
         return
     sizes, clients = ([int(n) for n in text.split(",")] for text in (arguments.slots, arguments.clients))
-    with open_places(sizes, max(clients)) as places:
+    with open_places(sizes, max(clients), arguments.pooler) as places:
         figures = report(places, clients, arguments.seconds)
     print(json.dumps(figures, indent=2))
 

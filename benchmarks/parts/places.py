@@ -18,7 +18,7 @@ import psycopg
 from parts import floor, load
 from parts.load import Answer, Script
 
-from touchstone import embedded
+from touchstone import embedded, rights, roles
 from touchstone.processes import Program, answers
 
 PARTS = Path(__file__).resolve().parent
@@ -30,6 +30,8 @@ DOCUMENT_BYTES = 2000
 SERVERS = ("floor", "product")
 N_WEB = 2  # web processes of the product
 TURNS = ("floor in SQL", "floor", "product")  # the first two are views of one server
+POOLED = "product through PgBouncer"
+PRODUCT = ("product", POOLED)
 
 
 @dataclass
@@ -50,8 +52,12 @@ class Place:
     def server_log(self) -> Path:
         return self.root.parent / "servers" / "log" / "postgres.log"
 
+    @property
+    def turns(self) -> tuple[str, ...]:
+        return (*TURNS, POOLED) if POOLED in self.ports else TURNS
+
     def port(self, turn: str) -> int:
-        return self.ports["product" if turn == "product" else "floor"]
+        return self.ports[turn if turn in PRODUCT else "floor"]
 
     def connect(self) -> psycopg.Connection[Any]:
         return psycopg.connect(self.database_url, autocommit=True)
@@ -62,7 +68,7 @@ def say(text: str) -> None:
 
 
 @contextlib.contextmanager
-def open_places(sizes: list[int], n_assessors: int) -> Iterator[list[Place]]:
+def open_places(sizes: list[int], n_assessors: int, is_pooled: bool = False) -> Iterator[list[Place]]:
     """Start PostgreSQL and Redis in a throw-away folder, and on them a place for each size."""
     folder = Path(tempfile.mkdtemp(prefix="touchstone-judging-"))
     places: list[Place] = []
@@ -74,6 +80,8 @@ def open_places(sizes: list[int], n_assessors: int) -> Iterator[list[Place]]:
             try:
                 for place in places:
                     start_web(place)
+                    if is_pooled:
+                        start_pooled_web(place, servers)
                 with psycopg.connect(servers.database_url, autocommit=True) as superuser:
                     superuser.execute("CHECKPOINT")
                 yield places
@@ -130,6 +138,35 @@ def start_web(place: Place) -> None:
         place.programs[name].start(place.root / "log")
     for program in place.programs.values():
         program.ready()
+
+
+def start_pooled_web(place: Place, servers: embedded.Servers) -> None:
+    """Start PgBouncer, and the product behind it as the role that has the settings of a session."""
+    from pgbouncer import PgBouncer  # in tests/, where not every benchmark that has places looks
+
+    with place.connect() as database, database.cursor() as cursor:
+        roles.make_roles(cursor, servers.passwords)
+        cursor.execute(f"GRANT ALL ON ALL TABLES IN SCHEMA public TO {rights.WEB}".encode())
+        cursor.execute(f"GRANT ALL ON ALL SEQUENCES IN SCHEMA public TO {rights.WEB}".encode())
+    pooler = PgBouncer(place.root / "pgbouncer", servers.postgres_port, servers.passwords)
+    place.programs["pgbouncer"] = pooler.program
+    pooler.start(place.root.name)
+    port = place.ports[POOLED] = embedded.free_port()
+    url = pooler.url(f"{servers.url_of(rights.WEB).rpartition('/')[0]}/{place.root.name}")
+    state = json.loads((place.root / "stack.json").read_text())
+    own = {
+        **environment(place),
+        "DATABASE_URL": url,
+        "POOLER": "transaction",
+        "REDIS_URL": state["redis_url"],
+        "SECRET_KEY": (place.root / "secrets" / "django").read_text(),
+        "HTTPS": "0",
+    }
+    command = [sys.executable, "-m", *web_options(), "--bind", f"127.0.0.1:{port}"]
+    program = Program("pooled", command, own, ready=answers(f"http://127.0.0.1:{port}/livez"))
+    place.programs["pooled"] = program
+    program.start(place.root / "log")
+    program.ready()
 
 
 def web_options() -> list[str]:

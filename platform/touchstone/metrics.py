@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import timedelta
 
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError, connection
+from django.db import DatabaseError, InterfaceError, connection, transaction
 from django.db.models import Count, DurationField, ExpressionWrapper, Max, Min, Q, Sum
 from django.db.models.functions import Now
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
@@ -197,16 +197,22 @@ class Product(Collector):
                 connection.close()  # the thread ends with its scrape
 
 
+def _in_time(source: Source) -> list[Metric]:
+    """Return what a source says, within a limit that is its transaction's: a pooler lends the session to others."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("SELECT set_config('statement_timeout', %s, TRUE)", [str(LONGEST_STATEMENT)])
+        return list(source())
+
+
 def _numbers_of_database() -> Iterator[Metric]:
     """What can be had of the database: one that is away is asked once; without a table its numbers lack."""
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT set_config('statement_timeout', %s, FALSE)", [str(LONGEST_STATEMENT)])
+        connection.ensure_connection()
     except (DatabaseError, InterfaceError):
         logger.warning("metrics: no numbers of the database", exc_info=True)
         return
     for source in STORED:
         try:
-            yield from list(source())
+            yield from _in_time(source)
         except (DatabaseError, InterfaceError):
             logger.warning("metrics: %s is absent", source.__name__, exc_info=True)

@@ -27,7 +27,13 @@ _stack = embedded.running_stack(VAR)
 IS_WORKER = os.environ.get("TOUCHSTONE_ROLE") == "worker"
 
 
-def database_from_url(url: str) -> dict[str, object]:
+# What stands between us and PostgreSQL: nothing, or a PgBouncer that lends a connection for one transaction.
+POOLER = os.environ.get("POOLER", "")
+if POOLER not in ("", "transaction"):
+    raise ImproperlyConfigured(f"POOLER is transaction, or empty, not {POOLER}")
+
+
+def database_from_url(url: str, pooler: str = POOLER) -> dict[str, object]:
     parts = urlsplit(url)
     user = unquote(parts.username or "")
     if IS_WORKER and user == rights.WEB:
@@ -35,6 +41,11 @@ def database_from_url(url: str) -> dict[str, object]:
             f"DATABASE_URL: a worker connects as {rights.WORKER}; {rights.WEB} ends long jobs"
         )
     options = roles.session_options(user, is_worker=IS_WORKER)
+    if pooler and options:
+        raise ImproperlyConfigured(
+            f"DATABASE_URL: through a pooler, sessions have the settings of their role: connect as {rights.WEB} or "
+            f"{rights.WORKER}, whom `prepare` gives them, and not as {user}"
+        )
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": unquote(parts.path.removeprefix("/")),
@@ -44,11 +55,14 @@ def database_from_url(url: str) -> dict[str, object]:
         "PORT": str(parts.port or 5432),
         "CONN_MAX_AGE": 60,
         "CONN_HEALTH_CHECKS": True,
+        # A cursor that outlives its transaction is on a connection that somebody else has by then.
+        "DISABLE_SERVER_SIDE_CURSORS": bool(pooler),
         "OPTIONS": {
             "connect_timeout": 5,
             # The few statements that run prepared (judging/services/assign.py, touchstone/sessions.py) are so from
-            # the first time on, and planned once: their plans do not depend on the values.
-            "prepare_threshold": 0,
+            # the first time on, and planned once: their plans do not depend on the values. A connection that is lent
+            # for a transaction may be one that has prepared another statement of this name, or none.
+            "prepare_threshold": None if pooler else 0,
             **_parameters(parts.query),
             **({"options": options} if options else {}),
         },

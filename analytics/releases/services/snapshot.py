@@ -51,6 +51,8 @@ def one_moment(known: models.Model) -> Iterator[Moment]:
     with connections["default"].cursor() as cursor:
         cursor.execute(WAITS)
     reader = connections["default"].copy()
+    # Its cursors are of this one transaction, so they work behind a pooler too, and large tables come in parts.
+    reader.settings_dict["DISABLE_SERVER_SIDE_CURSORS"] = False
     try:
         reader.set_autocommit(False)
         with reader.cursor() as cursor:

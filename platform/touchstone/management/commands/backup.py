@@ -105,6 +105,12 @@ class Command(BaseCommand):
 
 def _address(dump: bool = False) -> str:
     """Return as whom the cluster is copied: a role that may replicate. A dump reads tables, as the product does."""
+    if settings.POOLER:
+        straight = settings.DATABASE_OWNER_URL if dump else settings.DATABASE_BACKUP_URL
+        if not straight:
+            name = "DATABASE_OWNER_URL" if dump else "DATABASE_BACKUP_URL"
+            raise CommandError(f"A pooler passes no copy of the database: set {name}, to PostgreSQL itself")
+        return straight
     own = postgres.address_of(settings.DATABASES["default"])
     return own if dump else settings.DATABASE_BACKUP_URL or own
 

@@ -51,7 +51,7 @@ def _named_by_rows() -> set[str]:
 
 def _named_by_jobs() -> set[str]:
     """Return the uploads whose fate is not decided."""
-    named = set()
+    named: set[str] = set()
     for payload in Job.objects.filter(state__in=Job.ACTIVE).values_list("payload", flat=True):
         kept = [*payload.get("uploads", []), *([payload["upload"]] if "upload" in payload else [])]
         named.update(upload["path"] for upload in kept)

@@ -32,6 +32,10 @@ NO_OWNER = (
     "DATABASE_OWNER_URL is not set: the product owns its tables, and could rewrite its facts. "
     "docs/upgrading.md says how to give it a role of its own."
 )
+NEEDS_OWNER = (
+    "Migrations hold a lock of their session, which a pooler does not keep: set DATABASE_OWNER_URL to the owner's "
+    "address at PostgreSQL itself (docs/scale.md, PgBouncer)"
+)
 WHO_MAY = (
     "Only the owner migrates: set DATABASE_OWNER_URL to a superuser, or to touchstone_owner or another role that may "
     "make roles (docs/operations.md, Roles)"
@@ -66,6 +70,8 @@ class Command(BaseCommand):
             call_command("load_demo", collection=collection)
 
     def _migrate(self) -> None:
+        if settings.POOLER and not settings.DATABASE_OWNER_URL:
+            raise CommandError(NEEDS_OWNER)
         with _connected_as_owner():
             self._wait_for_the_lock()
             try:
@@ -165,7 +171,7 @@ def _connected_as_owner() -> Iterator[None]:
     before = dict(connection.settings_dict)
     if settings.DATABASE_OWNER_URL:
         connection.close()
-        connection.settings_dict.update(database_from_url(settings.DATABASE_OWNER_URL))
+        connection.settings_dict.update(database_from_url(settings.DATABASE_OWNER_URL, pooler=""))
     try:
         yield
     finally:
