@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from analytics import shards
 from analytics.estimation import audit_correction, naive, replacement, truth
 from analytics.estimation.estimate import Refusal
 from analytics.estimation.evidence import Evidence, MethodEstimates, Targets, none_of
@@ -50,6 +51,9 @@ class Method:
         assumption is shown beside it.
     kinds_of_topics : tuple of kinds of measures
         Those that it serves where whole topics were drawn; without any it needs documents that were drawn one by one.
+    shards : str
+        What it has to hold at once: see analytics/shards.py. One that takes all judgments at once has its refusal where
+        there are too many.
     applies : callable
         Whether it has anything to say of this evidence; elsewhere it is left out.
     """
@@ -67,6 +71,7 @@ class Method:
     is_exact: bool = False
     assumes_equal_errors: bool = False
     kinds_of_topics: tuple[type[Kind], ...] = ()
+    shards: str = shards.TOPIC
     applies: Callable[[Evidence], bool] = lambda _: True
 
     @property
@@ -88,8 +93,11 @@ class Method:
         return self.is_reported or self.refusal(measure) is None
 
     def answer(self, evidence: Evidence, targets: Targets) -> MethodEstimates:
-        """Return its estimates of the targets, or its refusal of their kind of measure."""
+        """Return its estimates of the targets, or its refusal of their kind of measure or of so many judgments."""
         refusal = self.refusal(targets.measure, has_whole_topics=evidence.whole_topics is not None)
+        too_many = shards.refusal(self.label, self.shards, evidence.labels.item.size)
+        if refusal is None and too_many:
+            refusal = Refusal(too_many)
         return self.estimate(evidence, targets) if refusal is None else none_of(targets, refusal)
 
 
@@ -113,6 +121,7 @@ CORRECTED = Method(
     help="The number to report: the audit corrects assessor errors, whatever they depend on",
     kinds=(Linear, Ratio),
     estimate=audit_correction.estimate,
+    shards=shards.PASSES,
     is_tested=True,
     has_topic_interval=True,
     is_ranked=True,
@@ -126,6 +135,7 @@ MATRIX_INVERSE = Method(
     help="Not the reported number: it assumes equal error rates on all documents of a grade, unlike real assessors",
     kinds=(Linear,),
     estimate=assessor_matrices.estimate,
+    shards=shards.PASSES,
     assumes_equal_errors=True,
 )
 IMPORTANCE = Method(

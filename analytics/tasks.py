@@ -6,8 +6,9 @@ from analytics.models import Release
 from analytics.releases.services.grading import GradesRefused
 from analytics.releases.services.releasing import build
 from analytics.services import forecast as forecasts
+from analytics.services import parts
 from analytics.services.analyses import AnalysisRefused, AnalysisSubject, analyse
-from analytics.services.recomputation import recompute
+from analytics.services.recomputation import MERGE, PART, recompute
 from analytics.services.rejudging import RejudgingChoice, preview
 from analytics.services.reuse import ReuseQuestion, ReuseRefused
 from analytics.services.rounds import compare_rounds, rounds_question
@@ -26,11 +27,41 @@ from touchstone.jobs import Context, JobCancelled, JobRefused, handler
 
 @handler("estimate")
 def estimate(context: Context) -> None:
-    """Compute the campaign's numbers anew, and have its log screened: flags follow new judgments."""
+    """Compute the campaign's numbers anew, and have its log screened: flags follow new judgments.
+
+    Those of a large campaign are computed by further jobs.
+    """
     campaign = Campaign.objects.get(pk=context.payload["campaign"])
     try:
+        if parts.is_large(campaign):
+            context.result = parts.begin(campaign, context.progress)
+            return
         computation = recompute(campaign=campaign, progress=context.progress)
     except FrameRefused as refusal:
+        raise JobRefused(str(refusal)) from refusal
+    queue_screening(campaign=campaign)
+    context.result = {"computation": computation.pk}
+
+
+@handler(PART)
+def estimate_part(context: Context) -> None:
+    """Estimate a measure of a large campaign, from the files of one moment."""
+    campaign = Campaign.objects.select_related("scale").get(pk=context.payload["campaign"])
+    try:
+        context.result = parts.do_part(
+            campaign, context.payload["moment"], context.payload["part"], context.progress
+        )
+    except (parts.PartsRefused, FrameRefused) as refusal:
+        raise JobRefused(str(refusal)) from refusal
+
+
+@handler(MERGE)
+def estimate_merge(context: Context) -> None:
+    """Store the numbers of a large campaign, of which every part is done."""
+    campaign = Campaign.objects.select_related("scale").get(pk=context.payload["campaign"])
+    try:
+        computation = parts.merge(campaign, context.payload["moment"], context.progress)
+    except (parts.PartsRefused, FrameRefused) as refusal:
         raise JobRefused(str(refusal)) from refusal
     queue_screening(campaign=campaign)
     context.result = {"computation": computation.pk}

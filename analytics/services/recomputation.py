@@ -30,10 +30,11 @@ from sampling.measures.registry import measures_of_samples, reported_measures, u
 from sampling.models import Audit, AuditEntry, AuditTier, Draw
 from sampling.selections import COMPLETE
 from touchstone import jobs
-from touchstone.models import Event
+from touchstone.models import Event, Job
 
 COMMIT_MAY_TAKE = timedelta(seconds=5)
 SHORTEST_PAUSE, PAUSE_FACTOR = timedelta(seconds=10), 60
+PART, MERGE = "estimate-part", "estimate-merge"  # jobs
 Progress = Callable[[int, int, str], None]
 
 
@@ -61,7 +62,7 @@ def recompute(
 
     What this process read before is completed, not read again; a release gives the arrays of its own moment. Safe to
     run twice: a computation is a new row. In the transaction of a job all of it is stored or nothing. `progress` may
-    raise to cancel, between any two steps.
+    raise to cancel, between any two steps. Of a large campaign several jobs do the same: analytics/services/parts.py.
     """
     started = time.monotonic()
     wanted = measures_of(campaign) if measures is None else list(measures)
@@ -69,17 +70,35 @@ def recompute(
     progress(0, n_steps, "reading judgments")
     if arrays is None:
         arrays = current_arrays(campaign)
-    if not arrays.runs:
-        wanted = []  # a file that is all there is: its shares need none
-    counts = assessor_confusion_counts(arrays)
-    predictions = Predictions(arrays)
-    basis = Basis(campaign, arrays, predictions, counts)
+    basis = basis_of(campaign, arrays)
     tables: list[EstimateColumns] = []
-    for step, measure in enumerate(wanted, start=1):
+    for step, measure in enumerate(estimated_measures(arrays, wanted), start=1):
         progress(step, n_steps, f"estimating {measure}")
         tables += estimate_columns(basis, measure)
-    found_shares = shares(basis) if arrays.is_complete else []
     progress(n_steps - 2, n_steps, "storing")
+    computation = store(basis, tables, lambda: time.monotonic() - started)
+    progress(n_steps - 1, n_steps, "forecasting the next audit")
+    store_forecasts(computation, arrays, campaign, basis.predictions)
+    progress(n_steps, n_steps, "done")
+    return computation
+
+
+def basis_of(campaign: Campaign, arrays: CampaignArrays) -> Basis:
+    return Basis(campaign, arrays, Predictions(arrays), assessor_confusion_counts(arrays))
+
+
+def estimated_measures(arrays: CampaignArrays, wanted: Sequence[str]) -> list[str]:
+    """Return the measures to estimate: of a file that is all there is none, its shares need no runs."""
+    return list(wanted) if arrays.runs else []
+
+
+def store(basis: Basis, tables: Sequence[EstimateColumns], seconds: Callable[[], float]) -> Computation:
+    """Store the tables as one new computation, with all that is computed once for all measures.
+
+    `seconds`: how long it has taken until now.
+    """
+    campaign, arrays, counts = basis.campaign, basis.arrays, basis.counts
+    found_shares = shares(basis) if arrays.is_complete else []
     with transaction.atomic():
         computation = Computation.objects.create(
             campaign=campaign,
@@ -95,15 +114,12 @@ def recompute(
             activity=counted_activity(campaign, arrays),
             is_by_gold_judges=arrays.is_by_gold_judges,
             **basis.look,
-            seconds=time.monotonic() - started,
+            seconds=seconds(),
         )
         store_estimates(computation, arrays, tables)
         confusions.store(computation, arrays, counts)
         store_disputed(computation, arrays, campaign, counts)
         store_shares(computation, found_shares)
-    progress(n_steps - 1, n_steps, "forecasting the next audit")
-    store_forecasts(computation, arrays, campaign, predictions)
-    progress(n_steps, n_steps, "done")
     return computation
 
 
@@ -112,7 +128,15 @@ def recompute(
 
 def queue_recomputation(*, campaign: Campaign) -> None:
     """Queue a recomputation; one that already waits or runs is enough, the next tick sees what it missed."""
+    if is_in_parts(campaign):
+        return
     jobs.enqueue(kind="estimate", payload={"campaign": str(campaign.pk)}, active_key=str(campaign.pk))
+
+
+def is_in_parts(campaign: Campaign) -> bool:
+    """Return whether a recomputation goes on in jobs of its own: see analytics/services/parts.py."""
+    parts = Job.objects.filter(kind__in=[PART, MERGE], state__in=Job.ACTIVE)
+    return parts.filter(payload__campaign=str(campaign.pk)).exists()
 
 
 def start_due_recomputations() -> None:

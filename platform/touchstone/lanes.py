@@ -34,6 +34,8 @@ KINDS: tuple[Kind, ...] = (
     Kind("order", QUICK),
     Kind("seal", QUICK),
     Kind("estimate", NUMBERS),
+    Kind("estimate-part", NUMBERS, is_counted=False),
+    Kind("estimate-merge", NUMBERS, is_counted=False),
     Kind("analysis", NUMBERS),
     Kind("rounds", NUMBERS),
     Kind("screening", NUMBERS),

@@ -7,12 +7,12 @@ order; after each of them the completed arrays are compared with freshly read on
 import uuid
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import fields
 from functools import partial
 from threading import Event
 
 import numpy as np
 import pytest
+from array_differences import differences
 from django.db import connection, transaction
 from small_campaign import (
     DEPTH,
@@ -47,25 +47,6 @@ def nothing_kept(monkeypatch):
     forget()
     yield
     forget()
-
-
-def differences(one, other):
-    """Return the names of the fields in which two campaigns' arrays differ."""
-    return [
-        field.name for field in fields(one) if not same(getattr(one, field.name), getattr(other, field.name))
-    ]
-
-
-def same(a, b):
-    if isinstance(a, np.ndarray):
-        return a.dtype == b.dtype and np.array_equal(a, b)
-    if isinstance(a, list):
-        return len(a) == len(b) and all(same(*pair) for pair in zip(a, b, strict=True))
-    if hasattr(a, "equals"):
-        return a.equals(b)
-    if hasattr(a, "value") and hasattr(a, "item"):  # sparse ranks
-        return all(same(getattr(a, name), getattr(b, name)) for name in ("run", "item", "value"))
-    return a == b
 
 
 class Late:

@@ -15,9 +15,9 @@ from django.utils import translation
 from small_campaign import judge_all, judge_audit, make_assessor, make_campaign, make_undrawn, truth_of
 
 import analytics.tasks  # noqa: F401 (the kind of job is registered)
+from analytics.frames.moment import one_moment
 from analytics.models import Computation, Release
 from analytics.releases.services.releasing import build, build_again, make_release, settle_ended
-from analytics.releases.services.snapshot import one_moment
 from judging.models import Judgment
 from judging.services.judgment_files import import_judgments
 from sampling.services.auditing import audit

@@ -1,11 +1,15 @@
 """Rows stored by COPY are the rows that objects would have made, to the last digit, and the database's rules hold."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from django.db import DatabaseError, IntegrityError, connection, transaction
 from small_campaign import judge_all, judge_audit, make_assessor, make_campaign, truth_of
 
+from analytics import shards
 from analytics.frames import current_arrays
+from analytics.methods import NAIVE
 from analytics.models import Computation, Estimate
 from analytics.services.basis import Basis
 from analytics.services.confusions import assessor_confusion_counts
@@ -14,6 +18,8 @@ from analytics.services.estimates import estimate_columns
 from analytics.services.persistence import NUMBERS, store_estimates
 from analytics.services.predictions import Predictions
 from analytics.services.recomputation import measures_of, recompute
+from analytics.services.targets import targets_of
+from sampling.measures.registry import parse_measure
 from sampling.services.auditing import audit
 
 pytestmark = pytest.mark.django_db
@@ -138,3 +144,25 @@ def test_what_was_copied_can_neither_be_changed_nor_deleted(arrays, computation)
         ):
             cursor.execute(change)
     assert computation.estimates.count() == 4
+
+
+def test_a_method_that_takes_all_judgments_at_once_is_refused_by_name_where_there_are_too_many(
+    tmp_path, monkeypatch
+):
+    campaign = make_campaign(tmp_path)
+    judge_all(campaign, [make_assessor(campaign, "ann"), make_assessor(campaign, "ben")])
+    arrays = current_arrays(campaign)
+    basis = Basis(campaign, arrays, Predictions(arrays), assessor_confusion_counts(arrays))
+    targets = targets_of(basis, parse_measure("P@10"))
+    whole = replace(NAIVE, shards=shards.WHOLE)
+    n = arrays.label_item.size
+    monkeypatch.setattr(shards, "MOST_WHOLE", n)
+    assert whole.answer(basis.evidence, targets).these_topics.refusals == {}
+    monkeypatch.setattr(shards, "MOST_WHOLE", n - 1)
+    refused = whole.answer(basis.evidence, targets).these_topics.refusals
+    words = (
+        f"Naive (grades as given) takes all judgments at once, up to {n - 1} of them; this campaign has {n}"
+    )
+    assert {refusal.reason for refusal in refused.values()} == {words}
+    assert len(refused) == len(targets.weights)
+    assert NAIVE.answer(basis.evidence, targets).these_topics.refusals == {}

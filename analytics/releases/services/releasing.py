@@ -15,13 +15,13 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from analytics.aggregation.rules import DEFAULT_RULE, aggregation_keys
+from analytics.frames.moment import one_moment
 from analytics.models import Release
 from analytics.releases.about import About
 from analytics.releases.citation import bibtex, citation_text
 from analytics.releases.folder import Folder
 from analytics.releases.pseudonyms import new_key
 from analytics.releases.services.provenance import differences
-from analytics.releases.services.snapshot import one_moment
 from analytics.releases.services.writing import BuiltRelease, Writer, authors_of, published_on, slug_of
 from judging.models import Campaign
 from judging.services.errors import NotFound, Refused

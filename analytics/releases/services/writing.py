@@ -16,6 +16,7 @@ import polars as pl
 from analytics.aggregation.qrels import qrels_rule
 from analytics.aggregation.rules import aggregation_rule_of
 from analytics.frames import HARMLESS, CampaignArrays, campaign_arrays
+from analytics.frames.moment import Moment
 from analytics.models import Computation, Release
 from analytics.releases import formats
 from analytics.releases.about import About, slug
@@ -38,7 +39,6 @@ from analytics.releases.services.numbers import (
     write_estimates,
 )
 from analytics.releases.services.provenance import made_of, scripts
-from analytics.releases.services.snapshot import Moment
 from analytics.releases.tables import (
     JUDGMENTS,
     to_parquet,

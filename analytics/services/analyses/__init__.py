@@ -19,7 +19,8 @@ from analytics.services.analyses.topics import topics
 from analytics.services.families import asked_family
 from analytics.services.job_queue import newest_job, queue_work
 from analytics.services.recomputation import Progress, latest_computation
-from judging.models import Campaign
+from analytics.shards import TOPIC, WHOLE, refusal
+from judging.models import Campaign, Judgment
 from sampling.selections import NOT_BY_DOCUMENT
 from touchstone.models import Job, User
 
@@ -46,7 +47,8 @@ class Analysis:
     `title` names what a job computes; it takes the fields of the subject. `no_runs` says why no runs are named; where
     it is empty, the analysis is of two runs. With `has_usual_measure` a request that names no measure is about the one
     that was drawn for. Without `needs_judgments` it is made before anybody has judged, too. `no_claim` says why its
-    result does not depend on a claim; where it is empty, both claims are made, in a family of comparisons.
+    result does not depend on a claim; where it is empty, both claims are made, in a family of comparisons. `shards`:
+    what it has to hold at once (analytics/shards.py).
     """
 
     key: str
@@ -56,6 +58,7 @@ class Analysis:
     has_usual_measure: bool = False
     needs_judgments: bool = True
     no_claim: str = "it makes no claim of its own"
+    shards: str = TOPIC
 
 
 ANALYSES: tuple[Analysis, ...] = (
@@ -64,6 +67,7 @@ ANALYSES: tuple[Analysis, ...] = (
         "The papers' methods on {run} and {against}, in {measure}",
         papers,
         no_claim="the papers' methods take the topics as a sample",
+        shards=WHOLE,
     ),
     Analysis(
         "agreement",
@@ -71,6 +75,7 @@ ANALYSES: tuple[Analysis, ...] = (
         agreement,
         "the tiers are compared over all runs, by their own scores",
         no_claim="tests of the tiers are over topics, and adjusted for all runs",
+        shards=WHOLE,
     ),
     Analysis(
         "sensitivity",
@@ -79,6 +84,7 @@ ANALYSES: tuple[Analysis, ...] = (
         "all runs are included",
         has_usual_measure=True,
         no_claim="",
+        shards=WHOLE,
     ),
     Analysis(
         "topics",
@@ -149,8 +155,11 @@ def ask(*, campaign: Campaign, wanted: AnalysisSubject, user: User | None) -> Jo
 def analyse(*, campaign: Campaign, wanted: AnalysisSubject, progress: Progress) -> dict[str, Any]:
     """Return the analysis of one snapshot, as JSON without NaN; `AnalysisRefused` if nothing was judged."""
     progress(0, 3, "reading judgments")
-    arrays = campaign_arrays(campaign)
     analysis = analysis_of(wanted.what)
+    too_many = refusal(analysis.title.format(**asdict(wanted)), analysis.shards, _n_judgments(campaign))
+    if too_many:
+        raise AnalysisRefused(too_many)
+    arrays = campaign_arrays(campaign)
     if arrays.has_whole_topics and analysis.needs_judgments:
         raise AnalysisRefused(NOT_BY_DOCUMENT)
     if analysis.needs_judgments and arrays.judged.size == 0:
@@ -160,6 +169,10 @@ def analyse(*, campaign: Campaign, wanted: AnalysisSubject, progress: Progress) 
     counted = {"as_of": arrays.last_judgment_id, "n_judgments": arrays.n_judgments}
     answer: dict[str, Any] = finite_json({**_asked_fields(wanted), **counted, **found})
     return answer
+
+
+def _n_judgments(campaign: Campaign) -> int:
+    return Judgment.objects.filter(assessor__campaign=campaign).order_by().count()
 
 
 def finite_json(value: Any) -> Any:

@@ -18,6 +18,7 @@ from small_campaign import (
 )
 
 import analytics.tasks  # noqa: F401 (registers the jobs)
+from analytics import shards
 from analytics.services.analyses import ANALYSES, AnalysisSubject, ask, find, job_title
 from analytics.services.recomputation import recompute
 from sampling.services.auditing import audit
@@ -103,6 +104,22 @@ def test_the_page_goes_from_a_button_to_a_job_to_the_result_and_asks_anew(audite
     assert again.pk != job.pk
     assert "Being recomputed." in page_of(audited)
     assert "One audit for both runs, Fieller" in page_of(audited)  # the older result stays meanwhile
+
+
+def test_an_analysis_of_all_judgments_at_once_is_refused_by_name_where_there_are_too_many(
+    audited, monkeypatch
+):
+    monkeypatch.setattr(shards, "MOST_WHOLE", 83)
+    job = run_job(ask(campaign=audited, wanted=PAIR, user=None))
+    words = (
+        "The papers&#x27; methods on run0 and run2, in P@10 takes all judgments at once, up to 83 of them; "
+        "this campaign has 126"
+    )
+    assert (job.state, words in page_of(audited)) == ("failed", True)
+    topics = AnalysisSubject("topics", "P@10", "run0", "run2")
+    assert run_job(ask(campaign=audited, wanted=topics, user=None)).state == "done"  # it sums over topics
+    monkeypatch.setattr(shards, "MOST_WHOLE", 126)
+    assert run_job(ask(campaign=audited, wanted=PAIR, user=None)).state == "done"
 
 
 def test_a_refused_analysis_and_a_cancelled_one_say_so_and_can_be_asked_again(judged):
