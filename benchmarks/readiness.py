@@ -2,7 +2,7 @@
 
     sudo python benchmarks/readiness.py        (root mounts a small file system; Prometheus and faketime are Debian's)
 
-PostgreSQL's tables are on a tmpfs that is filled; a table is renamed; each of the two workers is killed; the clock of a web process
+PostgreSQL's tables are on a tmpfs that is filled; a table is renamed; each worker is killed; the clock of a web process
 and of metrics is put forward by three minutes. A Prometheus scrapes every 3 seconds. For each fault: seconds until
 /readyz, the metric and the alert of deploy/alerts.yml say so, and until they are well after the repair.
 The control are the naive probes, which must stay ok: /livez, SELECT 1, a committed UPDATE. JSON on standard output.

@@ -14,6 +14,7 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "touchstone.settings"
 for _name in (
     "DATABASE_URL",
     "DATABASE_OWNER_URL",
+    "READ_DATABASE_URL",
     "REDIS_URL",
     "SECRET_KEY",
     "HTTPS",

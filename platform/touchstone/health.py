@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 from psycopg.errors import DiskFull, LockNotAvailable, QueryCanceled, ReadOnlySqlTransaction
 
-from touchstone import disks, jobs, lanes, schema
+from touchstone import disks, lanes, replica, schema, signs
 from touchstone.models import Job
 
 OK = "ok"
@@ -69,6 +69,8 @@ def look() -> Health:
     found["disk"] = disks.shortage() or OK
     if found["database"] == OK and found["schema"] == OK:
         found |= {name: _answer(check) for name, check in minor.items()}
+        if replica.is_there():
+            found["replica"] = _answer(_replica)
     return Health(found)
 
 
@@ -127,10 +129,14 @@ def _schema() -> str:
 
 
 def _worker() -> str:
-    unserved = jobs.unserved_lanes()
+    unserved = signs.unserved_lanes()
     if len(unserved) == len(lanes.SECONDS):
         return "none is running"
     return f"none serves {' or '.join(unserved)}" if unserved else OK
+
+
+def _replica() -> str:
+    return replica.watch.words() or OK
 
 
 def clock_difference() -> timedelta:

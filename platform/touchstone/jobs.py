@@ -13,7 +13,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import timedelta
 from functools import cache
@@ -25,20 +25,13 @@ from django.db.models.functions import Now
 
 from touchstone import counters, disks, lanes, logs
 from touchstone.faults import words_if_passing
-from touchstone.models import Job, User, WorkerHeartbeat
+from touchstone.models import Job, User
 
 logger = logging.getLogger(__name__)
 LEASE = timedelta(seconds=30)
 HEARTBEAT_SECONDS = 1.0
 SWEEPER_LOCK = 7_001
 GRACE_SECONDS = 15  # between the end of a job's time and the end of its process, if it does not give way
-WORKER_SILENCE = timedelta(seconds=10)  # a worker says every two seconds that it lives
-# What else says when it was last: see `sign`. Metrics give the age of each that has said so once.
-BEAT = "beat"
-LANE_SIGNS = {f"lane {lane}": lane for lane in lanes.SECONDS}  # some worker that serves the lane
-# Not when it was last, but when it was first known that backups are to be made.
-BACKUPS_WANTED = "backups wanted"
-SIGNS = (BEAT, "backup", "verified backup", "archive", "seal", BACKUPS_WANTED, *LANE_SIGNS)
 # A job that waits behind a long one is woken up again only so often: the broker must not fill with wake-ups.
 WAKE_UP_AGAIN = timedelta(seconds=30)
 
@@ -384,35 +377,3 @@ def drain(worker: str) -> int:
 def worker_name() -> str:
     """Return the name of this process, and of those that it becomes by forking: a worker and its children are one."""
     return f"{socket.gethostname()}:{os.getpid()}"
-
-
-def worker_lives(name: str, served: Iterable[str] = ()) -> None:
-    """Write down that the worker lives, and so does each lane that it serves."""
-    for one in (name, *(key for key, lane in LANE_SIGNS.items() if lane in served)):
-        sign(one)
-    WorkerHeartbeat.objects.filter(seen_at__lt=Now() - timedelta(hours=1)).exclude(name__in=SIGNS).delete()
-
-
-def sign(name: str) -> None:
-    """Write down that now is the last time of it: of a worker, or of one of SIGNS."""
-    WorkerHeartbeat.objects.update_or_create(name=name, defaults={"seen_at": Now()})
-
-
-def sign_once(name: str) -> None:
-    """Write down that now is the first time of it; of a later time nothing."""
-    WorkerHeartbeat.objects.get_or_create(name=name, defaults={"seen_at": Now()})
-
-
-def _living() -> QuerySet[WorkerHeartbeat]:
-    return WorkerHeartbeat.objects.filter(seen_at__gt=Now() - WORKER_SILENCE)
-
-
-def worker_is_running() -> bool:
-    """Return whether any worker has been heard of in the last seconds."""
-    return _living().exclude(name__in=SIGNS).exists()
-
-
-def unserved_lanes() -> list[str]:
-    """Return the lanes of which no worker has been heard in the last seconds."""
-    served = set(_living().filter(name__in=LANE_SIGNS).values_list("name", flat=True))
-    return [lane for key, lane in LANE_SIGNS.items() if key not in served]

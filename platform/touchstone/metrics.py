@@ -19,7 +19,7 @@ from django.db.models.functions import Now
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric, SummaryMetricFamily
 from prometheus_client.registry import Collector
 
-from touchstone import counters, disks, health, jobs, lanes
+from touchstone import counters, disks, health, lanes, replica, signs
 from touchstone.models import Job, Seal, WorkerHeartbeat, ledger_head
 
 logger = logging.getLogger(__name__)
@@ -80,15 +80,17 @@ def counts() -> Iterator[Metric]:
     """What the processes of this host have counted since their first start."""
     requests = CounterMetricFamily("touchstone_requests", "Answers, by view", labels=["view", "status"])
     seconds = SummaryMetricFamily("touchstone_job_seconds", "Attempts and their duration", labels=["kind"])
+    reads = CounterMetricFamily("touchstone_replica_requests", "Pages for the replica", labels=["outcome"])
     totals = counters.totals()
     for labels, n in sorted(totals.items()):
         if labels[0] == "requests" and len(labels) == 3:
             requests.add_metric(labels[1:], n)
+        elif labels[0] == "replica requests":
+            reads.add_metric(labels[1:], n)
         elif labels[0] == "job runs":
             milliseconds = totals["job milliseconds", labels[1]]
             seconds.add_metric([labels[1]], count_value=n, sum_value=milliseconds / 1000)
-    yield requests
-    yield seconds
+    yield from (requests, seconds, reads)
     simple = {
         "job_faults": ("job faults", "Attempts of jobs that ended in a fault, without refusals"),
         "log_lines_suppressed": ("suppressed log lines", "Repeated errors that were only counted"),
@@ -143,18 +145,18 @@ def ledger() -> Iterator[Metric]:
 
 
 def ages() -> Iterator[Metric]:
-    """Seconds since each of `jobs.SIGNS` was last heard of; of lanes infinite where there was none, of others absent.
+    """Seconds since each of `signs.SIGNS` was last heard of; of lanes infinite where there was none, of others absent.
 
     Whoever has this process know the folder of backups wants some: that they are wanted is written down once.
     """
     if settings.BACKUP:
-        jobs.sign_once(jobs.BACKUPS_WANTED)
+        signs.sign_once(signs.BACKUPS_WANTED)
     age = ExpressionWrapper(Now() - Max("seen_at"), output_field=DurationField())
-    signs = WorkerHeartbeat.objects.order_by().filter(name__in=jobs.SIGNS)
-    found = {name: since.total_seconds() for name, since in signs.values_list("name").annotate(age=age)}
-    of_lanes = {lane: found.pop(key, math.inf) for key, lane in jobs.LANE_SIGNS.items()}
+    known = WorkerHeartbeat.objects.order_by().filter(name__in=signs.SIGNS)
+    found = {name: since.total_seconds() for name, since in known.values_list("name").annotate(age=age)}
+    of_lanes = {lane: found.pop(key, math.inf) for key, lane in signs.LANE_SIGNS.items()}
     yield _gauges("worker_age_seconds", "Since the last sign of a worker of the lane", "lane", of_lanes)
-    wanted = found.pop(jobs.BACKUPS_WANTED, None)
+    wanted = found.pop(signs.BACKUPS_WANTED, None)
     yield from _gauge("backup_wanted_seconds", "Since it is known that backups are to be made", wanted)
     for name, seconds in found.items():
         yield from _gauge(f"{name.replace(' ', '_')}_age_seconds", f"Since the last sign of: {name}", seconds)
@@ -171,6 +173,11 @@ def connections() -> Iterator[Metric]:
     yield from _gauge("connections_limit", "PostgreSQL's max_connections", most)
 
 
+def replica_lag() -> Iterator[Metric]:
+    behind = replica.watch.behind() if replica.is_there() else None
+    yield from _gauge("replica_behind_seconds", "What was written so long ago at most may be missing", behind)
+
+
 def clock() -> Iterator[Metric]:
     seconds = health.clock_difference().total_seconds()
     yield from _gauge("clock_difference_seconds", "This host's clock against the database's", seconds)
@@ -178,7 +185,7 @@ def clock() -> Iterator[Metric]:
 
 Source = Callable[[], Iterable[Metric]]
 LOCAL: tuple[Source, ...] = (checks, site, free_space, counts)
-STORED: tuple[Source, ...] = (job_states, oldest_jobs, ages, ledger, connections, clock)
+STORED: tuple[Source, ...] = (job_states, oldest_jobs, ages, ledger, connections, clock, replica_lag)
 
 
 class Product(Collector):
@@ -194,6 +201,7 @@ class Product(Collector):
                     yield from source()
                 yield from _numbers_of_database()
             finally:
+                replica.close()
                 connection.close()  # the thread ends with its scrape
 
 

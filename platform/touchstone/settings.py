@@ -69,6 +69,17 @@ def database_from_url(url: str, pooler: str = POOLER) -> dict[str, object]:
     }
 
 
+def replica_from_url(url: str) -> dict[str, object]:
+    made = database_from_url(url)
+    if made["USER"] == rights.READ:
+        raise ImproperlyConfigured(
+            f"READ_DATABASE_URL: pages read as {rights.WEB}; {rights.READ} does not see all"
+        )
+    # One that is away is noticed soon: the primary answers then.
+    patience = {"connect_timeout": 2, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
+    return {**made, "OPTIONS": {**made["OPTIONS"], **patience, "tcp_user_timeout": 10_000}}  # type: ignore[dict-item]
+
+
 def _parameters(query: str) -> dict[str, str]:
     """Return what stands behind the question mark of DATABASE_URL, as libpq knows it: sslmode, sslrootcert, ..."""
     parameters = dict(parse_qsl(query, keep_blank_values=True))
@@ -134,6 +145,9 @@ DATABASES = {
         )
     )
 }
+# A replica, for researchers' pages (touchstone/replica.py).
+if not IS_WORKER and os.environ.get("READ_DATABASE_URL"):
+    DATABASES["replica"] = replica_from_url(os.environ["READ_DATABASE_URL"])
 # For `prepare` alone: as whom the database is migrated, and the passwords of the roles that it makes.
 _prepared_stack = {} if "DATABASE_URL" in os.environ else _stack
 DATABASE_OWNER_URL = os.environ.get("DATABASE_OWNER_URL") or _prepared_stack.get("owner_url", "")
@@ -175,6 +189,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     # Before CsrfViewMiddleware, which has uploads written: touchstone.uploads.Gate asks who it is.
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "touchstone.replica.remembers_writes",
     # Behind the user, who may have chosen, and before whatever may answer with a page.
     "touchstone.languages.assessors_language",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -259,6 +274,7 @@ MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 SESSION_ENGINE = "touchstone.sessions"
 AUTHENTICATION_BACKENDS = ["touchstone.sessions.Backend"]
 SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = cookie_name("sessionid", HTTPS), cookie_name("csrftoken", HTTPS)
+OWN_WRITE_COOKIE = cookie_name("wrote", HTTPS)
 SESSION_COOKIE_AGE = 7 * 24 * 3600
 SESSION_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"

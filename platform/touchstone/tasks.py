@@ -14,7 +14,7 @@ from analytics.services.recomputation import start_due_recomputations
 from analytics.services.screening import start_due_screenings
 from sampling.services.auditing import start_due_audits
 from sampling.services.ordering import start_due_orders
-from touchstone import jobs
+from touchstone import jobs, signs
 from touchstone.api.delivery import tell_webhooks
 from touchstone.api.idempotency import prune_requests
 from touchstone.api.rate_limits import prune_counters
@@ -85,7 +85,7 @@ def watch_over_jobs(sender: Any, **_: object) -> None:
                 if _is_stopping.is_set():
                     jobs.drain(name)
                 else:
-                    jobs.worker_lives(name, served)
+                    signs.worker_lives(name, served)
                     if time.monotonic() - swept_at >= SWEEP_SECONDS:
                         jobs.sweep()
                         swept_at = time.monotonic()
@@ -104,7 +104,7 @@ def watch_over_jobs(sender: Any, **_: object) -> None:
 def beat_lives(**_: object) -> None:
     """In beat's own process: the tick has reached Redis."""
     try:
-        jobs.sign(jobs.BEAT)
+        signs.sign(signs.BEAT)
     except (DatabaseError, InterfaceError):  # the database restarts: the next tick says it again
         logger.warning("beat could not say that it lives", exc_info=True)
         connection.close()

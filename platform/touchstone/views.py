@@ -31,11 +31,11 @@ from judging.models import Assessor
 from judging.services.access import stoppable_jobs, visible_jobs
 from judging.services.errors import Refused
 from judging.services.refusal_texts import texts_of
-from touchstone import jobs, logs
+from touchstone import jobs, logs, replica, signs
 from touchstone.files import FilesUnavailable
 from touchstone.health import watch
 from touchstone.languages import is_for_assessors
-from touchstone.models import User, user_of
+from touchstone.models import Job, User, user_of
 from touchstone.uploads import UploadRefused, UploadsBusy
 
 logger = logging.getLogger(__name__)
@@ -85,7 +85,8 @@ def worker_state(request: HttpRequest) -> dict[str, Any]:
     user = getattr(request, "user", None)
     if not isinstance(user, User) or not user.may_research:
         return {}
-    return {"no_worker": not jobs.worker_is_running()}
+    with replica.primary():
+        return {"no_worker": not signs.worker_is_running()}
 
 
 def job_page(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
@@ -95,7 +96,10 @@ def job_page(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
     title, back = job_title(job) or rounds_title(job), _local_path(request.GET.get("back", ""))
     is_own = job.state == job.State.QUEUED and job.requested_by_id == user_of(request).pk
     context = {"job": job, "analysis": title, "back": back, "n_ahead": jobs.n_own_ahead(job) if is_own else 0}
-    return render(request, template, context)
+    answer = render(request, template, context)
+    if job.state not in Job.ACTIVE:
+        replica.remember(answer)  # what it leads to may not have arrived there yet
+    return answer
 
 
 @require_POST

@@ -7,7 +7,7 @@ from django.db import OperationalError, connection, transaction
 from django.utils import timezone
 from psycopg.errors import DiskFull
 
-from touchstone import health, jobs, lanes
+from touchstone import health, lanes, signs
 from touchstone.models import Job, RateCounter, WorkerHeartbeat
 
 pytestmark = pytest.mark.django_db
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def a_quiet_machine(settings):
     settings.DISK_FLOOR = 0
-    jobs.worker_lives("a:1", lanes.SECONDS)
+    signs.worker_lives("a:1", lanes.SECONDS)
     health.watch.forget()
     yield
     health.watch.forget()
@@ -80,13 +80,13 @@ def test_no_worker_degrades(client):
 def test_a_lane_that_nobody_serves_degrades_and_is_named():
     past = timezone.now() - timedelta(seconds=21)
     WorkerHeartbeat.objects.filter(name="lane quick").update(seen_at=past)
-    jobs.worker_lives("b:2", [lanes.NUMBERS, lanes.TICK])
-    assert jobs.worker_is_running(), "the naive question: does any worker live"
+    signs.worker_lives("b:2", [lanes.NUMBERS, lanes.TICK])
+    assert signs.worker_is_running(), "the naive question: does any worker live"
     found = health.look()
     assert (found.status, found.checks["worker"]) == ("degraded", "none serves quick")
     WorkerHeartbeat.objects.filter(name="lane heavy").delete()
     assert health.look().checks["worker"] == "none serves quick or heavy"
-    jobs.worker_lives("c:3", lanes.SECONDS)
+    signs.worker_lives("c:3", lanes.SECONDS)
     assert health.look().checks["worker"] == "ok"
 
 

@@ -264,7 +264,7 @@ def test_a_503_is_one_line_and_many_are_one(path, written):
 def test_a_500_has_its_traceback(written, monkeypatch):
     """The control of the line above, and the page that names the request."""
 
-    monkeypatch.setattr("touchstone.views.jobs.worker_is_running", lambda: 1 / 0)
+    monkeypatch.setattr("touchstone.views.signs.worker_is_running", lambda: 1 / 0)
     client = Client(raise_request_exception=False)
     client.force_login(make_user("mara", "manager"))
     answer = client.get(reverse("account-tokens"))

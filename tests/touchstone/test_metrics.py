@@ -22,13 +22,13 @@ from prometheus_client.parser import text_string_to_metric_families
 from small_campaign import lease, make_assessor, make_campaign, slots
 from worlds import make_user, routes
 
-from touchstone import counters, disks, embedded, health, jobs, lanes, metrics
+from touchstone import counters, disks, embedded, health, jobs, lanes, metrics, replica, signs
 from touchstone.ledger import sealing
 from touchstone.models import Event, Job, Seal, WorkerHeartbeat
 from touchstone.tasks import beat_lives
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-LABELS = {"check", "folder", "view", "status", "kind", "lane", "state", "table", "head"}
+LABELS = {"check", "folder", "view", "status", "kind", "lane", "state", "table", "head", "outcome"}
 
 
 @pytest.fixture(autouse=True)
@@ -66,9 +66,13 @@ def kept_connection(monkeypatch):
 
 
 @pytest.mark.django_db
-def test_every_metric_is_documented_and_every_documented_one_is_there(kept_connection):
-    for name in (*jobs.SIGNS, "worker:1"):
-        jobs.sign(name)
+def test_every_metric_is_documented_and_every_documented_one_is_there(kept_connection, monkeypatch):
+    monkeypatch.setattr(replica, "is_there", lambda: True)
+    monkeypatch.setattr(replica, "close", lambda: None)
+    monkeypatch.setattr(replica.watch, "words", lambda: "does not answer")
+    counters.add("replica requests", "behind")
+    for name in (*signs.SIGNS, "worker:1"):
+        signs.sign(name)
     jobs.run(queue("mark").pk)
     Client().get("/livez")
     assert "touchstone_chain_head" not in {sample.name for sample in scrape()}, "nothing is sealed so far"
@@ -135,7 +139,7 @@ def test_ages_are_absent_until_there_is_something_and_then_of_the_last(kept_conn
     assert set(ages) == {f"touchstone_{name}_age_seconds" for name in ("beat", "verified_backup")}
     assert 18_000 <= ages["touchstone_verified_backup_age_seconds"] < 18_060
     assert ages["touchstone_beat_age_seconds"] < 60
-    assert not jobs.worker_is_running(), "beat is no worker"
+    assert not signs.worker_is_running(), "beat is no worker"
 
 
 @pytest.mark.django_db
@@ -144,9 +148,9 @@ def test_each_lane_has_an_age_which_is_infinite_where_nobody_ever_served_it(kept
         return [values(scrape())["touchstone_worker_age_seconds", lane] for lane in lanes.SECONDS]
 
     assert of_lanes() == [math.inf] * 3
-    jobs.worker_lives("quick:1", ["quick", "tick"])
+    signs.worker_lives("quick:1", ["quick", "tick"])
     WorkerHeartbeat.objects.update(seen_at=timezone.now() - timedelta(minutes=3))
-    jobs.worker_lives("worker:2", ["numbers", "tick"])
+    signs.worker_lives("worker:2", ["numbers", "tick"])
     quick, numbers, heavy = of_lanes()
     assert 180 <= quick < 240
     assert numbers < 60
@@ -191,7 +195,7 @@ def test_a_sign_is_kept_when_workers_of_yesterday_are_forgotten():
     yesterday = timezone.now() - timedelta(days=1)
     for name in ("backup", "gone:1"):
         WorkerHeartbeat.objects.create(name=name, seen_at=yesterday)
-    jobs.worker_lives("new:2")
+    signs.worker_lives("new:2")
     assert set(WorkerHeartbeat.objects.values_list("name", flat=True)) == {"backup", "new:2"}
 
 

@@ -342,6 +342,6 @@ def test_a_worker_is_heard_by_the_clock_of_the_database(monkeypatch):
 
     monkeypatch.setattr(timezone, "now", lambda: pytest.fail("two clocks"))
     for _ in range(2):
-        tasks.jobs.worker_lives("one")
+        tasks.signs.worker_lives("one")
     assert WorkerHeartbeat.objects.get().name == "one"
-    assert tasks.jobs.worker_is_running()
+    assert tasks.signs.worker_is_running()

@@ -28,6 +28,7 @@ from judging.models import Assessor, Campaign
 from judging.services.access import managers_only, researchers_only
 from sampling.measures.registry import sums_among
 from touchstone.models import user_of
+from touchstone.replica import from_replica
 
 FIELDS = ("measure", "run", "against")
 CHOICE = ("claim", "family")
@@ -35,6 +36,7 @@ CHOICE = ("claim", "family")
 
 @require_GET
 @researchers_only
+@from_replica
 def papers(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """What the papers' methods say of a pair of runs, and which of them may be believed."""
     row = drawn_campaign(campaign_id)
@@ -58,6 +60,7 @@ def papers(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 
 @require_GET
 @researchers_only
+@from_replica
 def agreement(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """How far gold, silver and bronze agree."""
     row = drawn_campaign(campaign_id)

@@ -12,6 +12,7 @@ from analytics.services.analyses import AnalysisSubject, find
 from console.researcher.plots import plot_answer
 from console.researcher.results_page import page_of, results_request
 from judging.services.access import researchers_only
+from touchstone.replica import from_replica
 
 RUNS_PER_PAGE = 100
 KINDS = ("automatic run", "manual run")
@@ -19,6 +20,7 @@ KINDS = ("automatic run", "manual run")
 
 @require_GET
 @researchers_only
+@from_replica
 def no_judgments(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """What the runs alone say of their ranking, and what the judgments say of that."""
     results = results_request(request, campaign_id)

@@ -36,6 +36,7 @@ from console.researcher.results_page import (
 )
 from judging.services.access import managers_only, researchers_only
 from touchstone.models import user_of
+from touchstone.replica import from_replica
 
 PAIRS_PER_PAGE = 50
 MOST_CHOSEN = TOPS[-1]
@@ -82,6 +83,7 @@ class Row:
 
 @require_GET
 @researchers_only
+@from_replica
 def pairs(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """Every pair of the best runs, or of those that were chosen; p is adjusted in the family that is asked for."""
     results = results_request(request, campaign_id)

@@ -28,6 +28,7 @@ from judging.services.access import researchers_only
 from judging.spreadsheets import SheetWriter
 from sampling.measures.registry import sums_among
 from touchstone.models import user_of
+from touchstone.replica import from_replica
 
 FIELDS = (
     "measure",
@@ -48,6 +49,7 @@ TITLE = "Half-width by cost"
 
 @require_GET
 @researchers_only
+@from_replica
 def planner(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """What to buy next for a pair or a run: the page, by closed forms."""
     row = drawn_campaign(campaign_id)

@@ -17,10 +17,12 @@ from analytics.services.ranking import RankedRun, Ranking, ranking_of
 from console.researcher.plots import plot_answer
 from console.researcher.results_page import ResultsRequest, results_request, runs_in_order, top_of
 from judging.services.access import researchers_only
+from touchstone.replica import from_replica
 
 
 @require_GET
 @researchers_only
+@from_replica
 def ranking(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """Which rank every run may have, and how far the order is from the true one."""
     results = results_request(request, campaign_id)

@@ -45,6 +45,7 @@ from sampling.frames import newest_draw
 from sampling.measures.registry import parse_measure
 from sampling.models import Draw
 from touchstone.models import user_of
+from touchstone.replica import from_replica
 
 RUNS_PER_PAGE = 25
 CAMPAIGNS_PER_PAGE = 50
@@ -73,6 +74,7 @@ def _newest_computations(campaigns: list[uuid.UUID]) -> dict[uuid.UUID, Computat
 
 
 @researchers_only
+@from_replica
 def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """Every run's one number for the claim, and by every method; a plot of the best. Pairs have a page of their own."""
     results = results_request(request, campaign_id)
@@ -197,6 +199,7 @@ def _drawn_pair_context(results: ResultsRequest, drawn: dict[str, str]) -> dict[
 
 
 @researchers_only
+@from_replica
 def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """One pair of runs: the difference by every method, its interval, p, and the verdict in words."""
     results = results_request(request, campaign_id)
@@ -268,6 +271,7 @@ def said_of(results: ResultsRequest, corrected: Estimate | None) -> dict[str, An
 
 
 @researchers_only
+@from_replica
 def download_plot(request: HttpRequest, campaign_id: uuid.UUID, file_format: str) -> HttpResponse:
     """The forest plot as a file, or its numbers, under an address that ends in what it is."""
     found = results_request(request, campaign_id)
@@ -281,6 +285,7 @@ def download_plot(request: HttpRequest, campaign_id: uuid.UUID, file_format: str
 
 
 @researchers_only
+@from_replica
 def export(request: HttpRequest, campaign_id: uuid.UUID, kind: str) -> StreamingHttpResponse:
     """The campaign's judgments in one of the formats of EXPORTS, streamed."""
     row = get_object_or_404(Campaign, pk=campaign_id)

@@ -28,12 +28,14 @@ from sampling.measures.registry import sums_among
 from sampling.outlook import outlook_sentence
 from sampling.services.queueing import DrawRunning, queue_draw
 from touchstone.models import user_of
+from touchstone.replica import from_replica
 
 FIELDS = ("run", "against", "measure", "half_width")
 
 
 @require_GET
 @researchers_only
+@from_replica
 def reuse(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """What the judgments say of the run that is asked about, and what it lacks."""
     row = drawn_campaign(campaign_id)

@@ -17,6 +17,7 @@ from console.researcher.plots import plot_answer
 from console.researcher.results_page import ResultsRequest, page_of, results_request, runs_in_order
 from judging.services.access import researchers_only
 from sampling.measures.registry import parse_measure
+from touchstone.replica import from_replica
 
 TOPICS_PER_PAGE = 50
 TOPICS_PLOTTED = 40
@@ -27,6 +28,7 @@ VARIANTS_PLOTTED = 60
 
 @require_GET
 @researchers_only
+@from_replica
 def topics(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """How two runs differ in every topic, and which topics are hard for all runs."""
     results = results_request(request, campaign_id)
@@ -141,6 +143,7 @@ def hardest_chart(made: dict[str, Any] | None, is_whole: bool = False) -> Chart 
 
 @require_GET
 @researchers_only
+@from_replica
 def sensitivity(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """Which verdicts other evidence would change: tiers, aggregation rules, halves of the time, no single assessor."""
     results = results_request(request, campaign_id)

@@ -15,7 +15,7 @@ from itertools import islice
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
-from touchstone import jobs
+from touchstone import jobs, signs
 from touchstone.chain import BEGINNING, extend
 from touchstone.ledger.rows import TABLES, columns_of, lines
 from touchstone.models import Job, Seal, ledger_head
@@ -38,7 +38,7 @@ def start_due_seals() -> None:
     if _is_anything_new():
         jobs.enqueue(kind=KIND, payload={}, active_key=KIND)
     else:
-        jobs.sign(KIND)  # all is sealed
+        signs.sign(KIND)  # all is sealed
 
 
 def _is_anything_new() -> bool:
@@ -61,7 +61,7 @@ def seal_by_job(context: jobs.Context) -> None:
         for table, (until, marks) in (last.result.get("watermarks", {}) if last else {}).items()
     }
     made, watermarks = seal_new_rows(known, context.progress)
-    jobs.sign(KIND)
+    signs.sign(KIND)
     context.result = {
         "n_rows": sum(one.n_rows for one in made if one.table != Seal.OF_SEALS),
         "head": ledger_head(),

@@ -13,7 +13,7 @@ import redis
 from django.db import connection, transaction
 from job_kinds import expire_lease, in_thread, marks, queue, state_of, until
 
-from touchstone import jobs, lanes
+from touchstone import jobs, lanes, signs
 from touchstone.models import Event, Job, WorkerHeartbeat
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -157,14 +157,14 @@ def test_a_job_is_queued_within_five_seconds_while_redis_does_not_answer(servers
 
 
 def test_a_worker_that_says_so_lives_and_one_silent_for_long_does_not():
-    assert not jobs.worker_is_running()
-    jobs.worker_lives("a:1")
-    jobs.worker_lives("a:1")
-    assert jobs.worker_is_running()
+    assert not signs.worker_is_running()
+    signs.worker_lives("a:1")
+    signs.worker_lives("a:1")
+    assert signs.worker_is_running()
     assert WorkerHeartbeat.objects.count() == 1
     WorkerHeartbeat.objects.update(seen_at="2026-01-01T00:00Z")
-    assert not jobs.worker_is_running()
-    jobs.worker_lives("b:2")
+    assert not signs.worker_is_running()
+    signs.worker_lives("b:2")
     assert list(WorkerHeartbeat.objects.values_list("name", flat=True)) == ["b:2"]
 
 
@@ -205,8 +205,8 @@ def test_a_job_outlives_its_worker_and_has_one_effect(child_environment, tmp_pat
     with worker(child_environment, tmp_path / "log") as first:
         quick = queue("mark")
         until(lambda: state_of(quick) == Job.State.DONE)
-        assert jobs.worker_is_running()
-        assert jobs.unserved_lanes() == [], "a worker without --queues serves all"
+        assert signs.worker_is_running()
+        assert signs.unserved_lanes() == [], "a worker without --queues serves all"
         slow = queue("wait")
         until(lambda: state_of(slow) == Job.State.RUNNING and slow.done > 0)
         kill_tree(first.pid)
@@ -215,10 +215,10 @@ def test_a_job_outlives_its_worker_and_has_one_effect(child_environment, tmp_pat
     Event.objects.create(verb="go", subject="")
     expire_lease(slow)
     WorkerHeartbeat.objects.all().delete()
-    assert jobs.unserved_lanes() == list(lanes.SECONDS)
+    assert signs.unserved_lanes() == list(lanes.SECONDS)
     with worker(child_environment, tmp_path / "log", "--queues", "heavy,tick"):
         until(lambda: state_of(slow) == Job.State.DONE)
-        assert jobs.unserved_lanes() == [lanes.QUICK, lanes.NUMBERS]
+        assert signs.unserved_lanes() == [lanes.QUICK, lanes.NUMBERS]
     assert (slow.attempts, marks()) == (2, 2)
 
 

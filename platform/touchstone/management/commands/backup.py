@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection
 
-from touchstone import jobs, processes, schema
+from touchstone import processes, schema, signs
 from touchstone.backups import BackupError, postgres
 from touchstone.backups.archive import Archive
 from touchstone.backups.checking import check
@@ -83,7 +83,7 @@ class Command(BaseCommand):
 
     def _stay(self, backups: Backups, once: Callable[[], Path], keep: int) -> None:
         processes.stoppable()
-        _sign(jobs.BACKUPS_WANTED, jobs.sign_once)
+        _sign(signs.BACKUPS_WANTED, signs.sign_once)
         archive = Archive(
             backups,
             _address(),
@@ -129,7 +129,7 @@ def _sign_archive() -> None:
     connection.close()
 
 
-def _sign(name: str, sign: Callable[[str], None] = jobs.sign) -> None:
+def _sign(name: str, sign: Callable[[str], None] = signs.sign) -> None:
     """Write down, for the metrics, that it was now; a database that is away keeps no backup from its end."""
     try:
         sign(name)
