@@ -62,13 +62,13 @@ class Replica:
     def ask(self, sql: str) -> Any:
         """Return the first value of a statement, on a connection of its own."""
         with psycopg.connect(self.address, autocommit=True, connect_timeout=2) as asked:
-            row = asked.execute(sql).fetchone()  # type: ignore[call-overload]
+            row = asked.execute(sql).fetchone()
         return row[0]
 
     def catch_up(self) -> None:
         """Wait until it has replayed what the primary has written so far."""
         with psycopg.connect(self.address.replace(f":{self.port}/", f":{primary_port()}/")) as asked:
-            (written,) = asked.execute("SELECT pg_current_wal_lsn()").fetchone()  # type: ignore[misc]
+            (written,) = asked.execute("SELECT pg_current_wal_lsn()").fetchone()
         deadline = time.monotonic() + 60
         while not self.ask(f"SELECT pg_last_wal_replay_lsn() >= '{written}'"):
             assert time.monotonic() < deadline, "the replica does not catch up"
