@@ -16,6 +16,7 @@ ELSEWHERE = {
     "platform/touchstone/locale": "made with the first translation",
     "map_cut": "a measure of trec_eval",
     "touchstone.comparisons": "a logger of the example client",
+    "touchstone.target": "a unit of systemd, in deploy/systemd/",
 }
 HISTORY = ("CHANGELOG.md",)  # names what was, by the names of its time
 OF_A_PAPER = ("schnabel.md", "goldberg.md", "bailey.md")  # here "section 7" alone is the paper's

@@ -75,3 +75,10 @@ def test_folders_are_not_listed_and_files_of_uploads_have_no_address():
     assert django_settings.MEDIA_URL in ("", "/")
     for place in ("/static/", "/static/touchstone/", "/files/", "/media/", "/.git/config", "/manage.py"):
         assert Client().get(place).status_code == 404, place
+
+
+@pytest.mark.django_db
+def test_an_address_is_decoded_once():
+    assert Client().get("/login/?next=%00").status_code == 400
+    # Decoded a second time, this would be the same.
+    assert Client().get("/login/?next=%2500").status_code == 200

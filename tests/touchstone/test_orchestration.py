@@ -97,14 +97,14 @@ def test_web_processes_and_backups_run_what_the_embedded_stack_runs_at_their_pla
 def test_only_prepare_reads_the_owners_file_and_the_front_door_none_with_secrets():
     files = {name: [Path(line).stem for line in of_unit(name, "EnvironmentFile")] for name in UNITS}
     assert files == {
-        "web@": ["touchstone"],
-        "metrics": ["touchstone"],
-        "beat": ["touchstone"],
+        "web@": ["common"],
+        "metrics": ["common"],
+        "beat": ["common"],
         # The later file counts: a worker logs in as itself.
-        "worker": ["touchstone", "worker"],
-        "quick": ["touchstone", "worker"],
-        "backup": ["touchstone", "backup"],
-        "prepare": ["touchstone", "owner"],
+        "worker": ["common", "worker"],
+        "quick": ["common", "worker"],
+        "backup": ["common", "backup"],
+        "prepare": ["common", "owner"],
         "front": ["front"],
     }
     assert not re.search(r"^(EnvironmentFile|MemoryMax|Restart)=", common(), re.MULTILINE)

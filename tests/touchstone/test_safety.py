@@ -195,7 +195,7 @@ def test_a_nul_in_an_address_is_refused(address):
     for client in (Client(), person("manager")):
         answer = client.get(address)
         assert answer.status_code == 400
-        assert answer["Content-Type"] == "text/plain"
+        assert answer["Content-Type"] == "text/plain; charset=utf-8"
         assert client.get(address.replace("%00", "x")).status_code in (200, 302, 404)
     assert Client().get(f"{CLAIM}%00").json()["status"] == 400
 

@@ -1,15 +1,19 @@
 """Passwords and sessions: what a log-in begins, what ends it, and what is written down of it."""
 
 import logging
+import re
 from datetime import timedelta
 
 import pytest
 from django.contrib.auth.password_validation import validate_password
 from django.contrib.sessions.models import Session
+from django.core import signing
 from django.core.exceptions import ValidationError
-from django.test import Client
+from django.test import Client, RequestFactory
 from django.utils import timezone
 
+from judging.models import Invitation
+from touchstone import logins
 from touchstone.models import User
 
 PASSWORD = "Größe: 64 bytes and more, blanks and ✓ included, nothing is cut off from " + "x" * 60
@@ -130,3 +134,82 @@ def test_log_ins_log_outs_and_refusals_are_written_down_without_a_name(caplog):
     ]
     assert "example.org" not in caplog.text
     assert "wrong" not in caplog.text
+
+
+def test_the_cookies_of_a_log_in_are_out_of_scripts_reach():
+    bob()
+    answer = try_to_log_in(Client())
+    for name in ("sessionid", "device"):
+        assert answer.cookies[name]["httponly"] is True
+        assert answer.cookies[name]["samesite"] == "Lax"
+    # 32 of 36 letters and digits are 165 bits.
+    assert re.fullmatch(r"[a-z0-9]{32}", answer.cookies["sessionid"].value)
+
+
+def test_a_new_password_ends_every_session():
+    user = bob()
+    clients = [Client(), Client()]
+    for client in clients:
+        try_to_log_in(client)
+    assert all(map(is_in, clients))
+    user.set_password("another one, as long as this")
+    user.save()
+    assert not any(map(is_in, clients))
+
+
+def test_a_password_stays_valid_until_somebody_changes_it():
+    user = bob()
+    User.objects.filter(pk=user.pk).update(
+        date_joined=timezone.now() - timedelta(days=3650), last_login=timezone.now() - timedelta(days=3000)
+    )
+    assert try_to_log_in(Client()).status_code == 302
+
+
+def test_nothing_about_a_person_is_asked_in_place_of_the_password():
+    page = Client().get("/login/").content.decode()
+    fields = set(re.findall(r'<input[^>]* name="(\w+)"', page))
+    assert fields == {"csrfmiddlewaretoken", "next", "username", "password"}
+    text = " ".join(re.sub(r"<[^>]+>", " ", page).split())
+    assert not re.search(r"hint|question|remind", text, re.IGNORECASE)
+
+
+def device(cookie):
+    """Return the mark of bob's device that this cookie is taken for, if it is."""
+    request = RequestFactory().post("/login/")
+    request.COOKIES[logins.COOKIE] = cookie
+    return logins.known_device(request, "bob")
+
+
+def test_a_signed_text_names_neither_its_algorithm_nor_its_key():
+    real = signing.dumps(["bob", "mark"], salt=logins.SALT)
+    assert device(real) == "mark"
+    payload, moment, signature = real.split(":")
+    others = signing.dumps(["bob", "another"], salt=logins.SALT).split(":")[0]
+    unsigned = "eyJhbGciOiJub25lIn0.WyJib2IiLCJtYXJrIl0."
+    for forged in (
+        f"{others}:{moment}:{signature}",
+        f"{payload}:{moment}:",
+        f"{payload}:{moment}",
+        f"{payload}:zzzzzz:{signature}",
+        f"none:{payload}:{moment}:{signature}",
+        unsigned,
+        "",
+    ):
+        assert device(forged) is None, forged
+
+
+def test_a_signed_text_is_of_one_purpose_and_one_installation():
+    assert device(signing.dumps(["bob", "mark"], salt=logins.SALT)) == "mark"
+    assert device(signing.dumps(["bob", "mark"], salt="judging.hits")) is None
+    assert device(signing.dumps(["bob", "mark"], salt=logins.SALT, key="of another installation")) is None
+
+
+def test_a_link_that_lets_people_in_is_random():
+    made = [Invitation._meta.get_field("token").get_default() for _ in range(50)]
+    assert len(set(made)) == 50
+    assert {token.version for token in made} == {4}
+    together = made[0].int
+    for token in made[1:]:
+        together &= token.int
+    # Only the version's and the variant's bits are the same in all.
+    assert together.bit_count() <= 4
