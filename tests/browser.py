@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
@@ -26,13 +26,27 @@ MARKS = [
 ]
 
 
+# Chromium and web servers that stay open from one file of browser tests to the next, and what closes them.
+_OPEN: dict[Any, Any] = {}
+_CLOSE = ExitStack()
+
+
 def chromium() -> Iterator[Any]:
-    """Yield Chromium. For a fixture of module scope: there may be one Playwright in a process at a time."""
+    """Yield Chromium, the same for all browser tests of the process: each opens a context of its own."""
     if CHROMIUM is None:
         reason = "no Chromium on this machine: the browser tests cannot run (apt-get install chromium)"
         if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)
+    if "chromium" not in _OPEN or not _OPEN["chromium"].is_connected():
+        if "chromium" in _OPEN:  # a test broke it; there may be one Playwright in a process at a time
+            close()
+        _OPEN["chromium"] = _CLOSE.enter_context(_launched())
+    yield _OPEN["chromium"]
+
+
+@contextmanager
+def _launched() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     # Playwright's event loop lives in this thread; Django would take every query here for one in async code.
@@ -45,14 +59,31 @@ def chromium() -> Iterator[Any]:
 
 
 def web(environment: dict[str, str]) -> Iterator[str]:
-    """Yield the address of the real web server on the test's database."""
+    """Yield the address of the real web server on the test's database, the same as long as browser tests follow."""
+    key = tuple(sorted(environment.items()))
+    if key not in _OPEN:
+        _OPEN[key] = _CLOSE.enter_context(served(environment))
+    yield _OPEN[key]
+
+
+@contextmanager
+def served(environment: dict[str, str]) -> Iterator[str]:
+    """A web server on the test's database, stopped at the end."""
     address = f"127.0.0.1:{embedded.free_port()}"
     command = [sys.executable, "-m", "gunicorn", "touchstone.wsgi", "--threads", "4", "--bind", address]
     server = subprocess.Popen([*command, "--no-control-socket", "--log-level", "error"], env=environment)
-    embedded.answers(f"http://{address}/livez")()
-    yield f"http://{address}"
-    server.send_signal(signal.SIGTERM)
-    server.wait(30)
+    try:
+        embedded.answers(f"http://{address}/livez")()
+        yield f"http://{address}"
+    finally:
+        server.send_signal(signal.SIGTERM)
+        server.wait(30)
+
+
+def close() -> None:
+    """Stop what is open; tests/conftest.py calls it after the last of several browser tests in a row."""
+    _OPEN.clear()
+    _CLOSE.close()
 
 
 def make_campaign(n_documents: int = 30, text: str = "", **fields: Any) -> Campaign:

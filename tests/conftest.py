@@ -1,6 +1,7 @@
 """Real servers for every test run: a throw-away PostgreSQL and Redis, one pair per test process."""
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -83,6 +84,19 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
 
 
+def close_browser() -> None:
+    if "browser" in sys.modules:
+        sys.modules["browser"].close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Stop the shared Chromium after the last browser test in a row: its event loop would be in others' way."""
+    yield
+    if item.get_closest_marker("browser") and nextitem and not nextitem.get_closest_marker("browser"):
+        close_browser()
+
+
 @pytest.fixture(scope="session")
 def servers() -> Iterator["Servers"]:
     # Imported late: `--fast` runs where the embedded servers are not installed.
@@ -158,13 +172,13 @@ def static_files(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture(scope="session")
-def child_environment(servers: "Servers", django_db_setup: None) -> dict[str, str]:
+def child_environment(servers: "Servers", django_db_setup: None) -> Iterator[dict[str, str]]:
     """The environment in which a child process (web, worker, a command) uses the tests' database and Redis.
 
     A child sees only what is committed: its test needs `django_db(transaction=True)`.
     """
     name = settings.DATABASES["default"]["NAME"]
-    return {
+    yield {
         **os.environ,
         "DATABASE_URL": servers.database_url.rpartition("/")[0] + f"/{name}",
         "REDIS_URL": servers.redis_url,
@@ -173,3 +187,4 @@ def child_environment(servers: "Servers", django_db_setup: None) -> dict[str, st
         "JUDGING_REQUESTS": "1000000",  # of a session: programs that judge are faster than people
         "DJANGO_SETTINGS_MODULE": "touchstone.settings",
     }
+    close_browser()  # its web servers use the database, which goes next

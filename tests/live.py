@@ -4,7 +4,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from browser import web
+from browser import served
 from django.db import connection
 
 import analytics.tasks  # noqa: F401
@@ -24,7 +24,7 @@ def stack(environment: dict[str, str]) -> Iterator[str]:
     worker = threading.Thread(target=_work, args=[stop], name="worker", daemon=True)
     worker.start()
     try:
-        with contextmanager(web)(environment) as address:
+        with served(environment) as address:
             yield address
     finally:
         stop.set()

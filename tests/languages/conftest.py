@@ -19,11 +19,15 @@ def chromium() -> Iterator:
     yield from browser.chromium()
 
 
+@pytest.fixture(scope="session")
+def brackets(tmp_path_factory) -> Path:
+    return write_brackets(tmp_path_factory.mktemp("locale"))
+
+
 @pytest.fixture(scope="module")
-def web(child_environment, tmp_path_factory) -> Iterator[str]:
+def web(child_environment, brackets) -> Iterator[str]:
     """The web server, which also speaks the language of brackets."""
-    folder = write_brackets(tmp_path_factory.mktemp("locale"))
-    there = {"DJANGO_SETTINGS_MODULE": "bracket_settings", "BRACKETS": str(folder)}
+    there = {"DJANGO_SETTINGS_MODULE": "bracket_settings", "BRACKETS": str(brackets)}
     path = {"PYTHONPATH": str(TESTS)}
     yield from browser.web({**child_environment, **there, **path})
 
