@@ -35,7 +35,7 @@ import pytest  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from serverless import needs_server  # noqa: E402
-from worlds_of_modules import kept_together, wrongly_shared  # noqa: E402
+from worlds_of_modules import group_of, wrongly_shared  # noqa: E402
 
 # How long an example takes is no test: a busy machine is no fault of the code.
 hypothesis.settings.register_profile("patient", hypothesis.settings.default, deadline=None)
@@ -80,8 +80,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         slow = [item for item in items if item.get_closest_marker("slow")]
         config.hook.pytest_deselected(items=slow)
         items[:] = [item for item in items if item not in slow]
-    for item in kept_together(items):
-        item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
+    for item in items:
+        if group := group_of(item):
+            item.add_marker(pytest.mark.xdist_group(Path(group).relative_to(Path(__file__).parent)))
 
 
 def close_browser() -> None:

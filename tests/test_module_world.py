@@ -1,12 +1,12 @@
 """What a module makes once, each of its tests finds as it was made; a test that commits is refused it."""
 
-import sys
 from copy import deepcopy
 from functools import cache
 from types import SimpleNamespace
 
 import pytest
-from worlds_of_modules import kept_together, wrongly_shared
+from django.urls.resolvers import _get_cached_resolver
+from worlds_of_modules import group_of, wrongly_shared
 
 from touchstone.models import User
 
@@ -56,24 +56,27 @@ def kept():
     return 1
 
 
-def of_module(module, *scopes, group=None):
+def of_module(*scopes, group=None, **names):
     fixtures = {str(number): [SimpleNamespace(scope=scope)] for number, scope in enumerate(scopes)}
     return SimpleNamespace(
-        module=module,
+        path="a",
+        module=SimpleNamespace(**names),
         _fixtureinfo=SimpleNamespace(name2fixturedefs=fixtures),
         get_closest_marker={"xdist_group": group}.get,
     )
 
 
 @pytest.mark.parametrize(
-    ("one", "is_together"),
+    ("one", "group"),
     [
-        (of_module(pytest, "function", "session"), False),
-        (of_module(pytest, "function", "module"), True),
-        (of_module(pytest, "module", group=pytest.mark.xdist_group("browser")), False),
-        (of_module(sys.modules[__name__]), True),
+        (of_module("function", "session"), None),
+        (of_module("function", "module"), "a"),
+        (of_module("module", group=pytest.mark.xdist_group("browser"), kept=kept), None),
+        (of_module("function", kept=kept), __file__),
+        (of_module("function", product=_get_cached_resolver), None),
+        (of_module("module", kept=kept), __file__),
     ],
-    ids=["nothing of the module", "a fixture", "a group of its own", "a kept result"],
+    ids=["nothing", "a fixture", "a group of its own", "kept", "kept by a library", "both"],
 )
-def test_tests_that_share_what_their_module_makes_run_in_one_process(one, is_together):
-    assert list(kept_together([one])) == [one] * is_together
+def test_tests_that_share_what_is_made_once_run_in_one_process(one, group):
+    assert group_of(one) == group

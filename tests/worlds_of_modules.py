@@ -1,10 +1,14 @@
 """Which tests share what their module makes, and which cannot: see the fixture `module_world`."""
 
+import inspect
 from collections.abc import Iterable, Iterator
 from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+TESTS = Path(__file__).parent
 KEPT = type(cache(repr))
 
 
@@ -22,25 +26,24 @@ def wrongly_shared(items: Iterable[pytest.Item]) -> Iterator[str]:
             yield item.nodeid
 
 
-def kept_together(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
-    """Yield the tests of modules that make something once: on two test processes it would be made twice.
+def group_of(item: pytest.Item) -> str | None:
+    """Return what the test shares with others that is made once: on two test processes it would be made twice.
 
-    That is a fixture of the module, or a function that keeps its results. Tests that name a group keep theirs.
+    That is a fixture of its module, or a function that keeps its results, of its module or of one it imports from here.
+    Tests that name a group keep theirs.
     """
-    for item in items:
-        if item.get_closest_marker("xdist_group") is None and (
-            _has_module_fixture(item) or _keeps_results(item)
-        ):
-            yield item
+    if item.get_closest_marker("xdist_group"):
+        return None
+    return next(_keeping(item), None) or (str(item.path) if _has_module_fixture(item) else None)
+
+
+def _keeping(item: pytest.Item) -> Iterator[str]:
+    """Yield the names of files of tests whose functions with `functools.cache` or `lru_cache` the test's module has."""
+    for one in vars(getattr(item, "module", None) or SimpleNamespace()).values():
+        if isinstance(one, KEPT) and Path(inspect.getfile(one.__wrapped__)).is_relative_to(TESTS):
+            yield inspect.getfile(one.__wrapped__)
 
 
 def _has_module_fixture(item: pytest.Item) -> bool:
     found = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
     return any(one.scope == "module" for fixtures in found.values() for one in fixtures)
-
-
-def _keeps_results(item: pytest.Item) -> bool:
-    """Whether a function of the test's own file has `functools.cache` or `lru_cache` around it."""
-    module = getattr(item, "module", None)
-    own = [one for one in vars(module).values() if isinstance(one, KEPT)] if module else []
-    return any(one.__module__ == module.__name__ for one in own)
