@@ -1,6 +1,6 @@
 """Measure what grows with a campaign: its numbers computed by one job and by several, its release, claim and submit.
 
-    python benchmarks/scale.py --part judgments [--judgments 10000000] [--beside 100000] [--former FOLDER] [--json]
+    python benchmarks/scale.py [--judgments 10000000] [--beside 100000] [--former FOLDER] [--json]
 
 The campaign is that of benchmarks/recompute.py: four judgments an item, 500 assessors, 100 runs, written by COPY into
 servers of its own; 10^7 judgments take some 40 GB of disk. Every task has a process of its own, whose peak of resident
@@ -34,7 +34,7 @@ sys.path.insert(0, str(Path(os.environ.get("SCALE_CHECKOUT") or HERE.parents[1])
 sys.path.insert(0, os.environ.get("SCALE_CHECKOUT") or str(HERE.parents[1]))
 sys.path.insert(0, str(HERE.parent))
 
-from parts import throwaway
+from parts import throwaway  # noqa: E402 (the checkout that is measured comes first)
 
 EACH, ASSESSORS, RUNS, SEED, ROUNDS = 4, 500, 100, 1, 200
 MEASURES = ["P@10", "DCG@10", "P@5", "DCG@20"]
@@ -294,7 +294,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--part", choices=["judgments"], default="judgments")
     parser.add_argument("--judgments", type=int, default=1_000_000)
     parser.add_argument("--beside", type=int, default=100_000)
     parser.add_argument("--former", default="", help="a checkout whose one job is the first measurement")
