@@ -100,6 +100,11 @@ RELEASE_FILES = (
         croissant="documents.parquet",
     ),
     ReleaseFile(
+        ("corrections.jsonl",),
+        "what of topics, documents and gold answers was corrected, when and why; version 1 is what was imported",
+        read_objects,
+    ),
+    ReleaseFile(
         (LEDGER, "judgments.parquet"),
         "every judgment ever given, also those that were revised or set aside",
         read_objects,

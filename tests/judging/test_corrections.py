@@ -1,7 +1,9 @@
 """A correction is a new version with who and why; what was there stays, and nothing else changes a fact."""
 
+import json
 import threading
 import uuid
+import zipfile
 
 import pytest
 from django.db import DatabaseError, connection, transaction
@@ -9,6 +11,7 @@ from django.urls import reverse
 from psycopg import errors
 from quick_flush import unguarded
 from small_campaign import give, judge_all, lease, make_assessor, make_campaign, make_collection, slots
+from worlds import make_release
 
 from analytics.frames import current_arrays
 from analytics.services.recomputation import recompute
@@ -219,6 +222,36 @@ def test_a_gold_answer_is_on_the_scale_of_the_campaigns_that_judge_the_pair(tmp_
         with pytest.raises(CorrectionRefused, match=words):
             correct_gold(answer=answer, user=mara, why="because", grade=grade)
     assert not GoldVersion.objects.exists()
+
+
+def test_a_release_has_the_words_in_force_and_lists_the_corrections_without_who(tmp_path, mara):
+    campaign = make_campaign(tmp_path)
+    judge_all(campaign, [make_assessor(campaign, name) for name in ("ann", "ben")])
+    topic = campaign.collection.topics.get(topic_id="t1")
+    answer = GoldAnswer.objects.get(topic__topic_id="t0", document__doc_id="t0d00")
+    correct_topic(topic=topic, user=mara, why="too short", title="In more words")
+    correct_gold(answer=answer, user=mara, why="misread", grade=3)
+    with zipfile.ZipFile(make_release(campaign, mara).file.path) as archive:
+        files = {name.partition("/")[2]: archive.read(name).decode() for name in archive.namelist()}
+    corrections = [json.loads(line) for line in files["corrections.jsonl"].splitlines()]
+    assert [{name: value for name, value in one.items() if name != "at"} for one in corrections] == [
+        {"what": "topic", "version": 1, "why": "", "topic_id": "t1"},
+        {"what": "topic", "version": 2, "why": "too short", "topic_id": "t1"},
+        {"what": "gold answer", "version": 1, "why": "", "topic_id": "t0", "doc_id": "t0d00", "grade": 0},
+        {
+            "what": "gold answer",
+            "version": 2,
+            "why": "misread",
+            "topic_id": "t0",
+            "doc_id": "t0d00",
+            "grade": 3,
+        },
+    ]
+    titles = [json.loads(line)["title"] for line in files["topics.jsonl"].splitlines()]
+    assert titles == ["Need t0", "In more words", "Need t2"]
+    of_gold = [json.loads(line) for line in files["items.jsonl"].splitlines()]
+    assert [one["gold_answer"] for one in of_gold if one["doc_id"] == "t0d00"] == [3]
+    assert not any("mara" in files[name] for name in ("corrections.jsonl", "manifest.json"))
 
 
 # -- the database -------------------------------------------------------------------------------------------------

@@ -1,15 +1,16 @@
 """The facts that judgments rest on, into files: topics, documents, runs, draws and audits."""
 
 from collections.abc import Callable, Iterator
+from datetime import UTC
 from typing import Any
 
 import polars as pl
-from django.db.models import CharField, F, Func
+from django.db.models import CharField, F, Func, QuerySet
 from django.db.models.functions import Collate
 
 from analytics.releases.folder import Folder, json_line
 from analytics.releases.tables import to_parquet
-from judging.models import Campaign, Run
+from judging.models import Campaign, DocumentVersion, GoldVersion, Run, TopicVersion
 from judging.rankings import rankings_frame, read_rankings
 from judging.trec_tables import write_run
 from sampling.frames import FrameRefused, load_frame
@@ -18,6 +19,11 @@ from touchstone.files import local
 TOPICS: dict[str, Any] = dict.fromkeys(("topic_id", "title", "description", "narrative"), pl.String)
 DOCUMENTS: dict[str, Any] = dict.fromkeys(("doc_id", "sha256"), pl.String)
 TEXTS: dict[str, Any] = dict.fromkeys(("title", "text"), pl.String)
+# What is written here.
+FILES = (
+    *("topics.*", "documents.*", "corrections.jsonl", "beir/*.jsonl"),
+    *("runs.json", "runs/*", "draws/*", "audits.json"),
+)
 ROWS_AT_ONCE = 5000
 Progress = Callable[[int], None]
 
@@ -73,6 +79,32 @@ def _documents(campaign: Campaign, columns: dict[str, Any]) -> Iterator[dict[str
     rows = hashed.order_by(Collate("doc_id", "C")).values_list(*columns)
     for row in rows.iterator(chunk_size=ROWS_AT_ONCE):
         yield dict(zip(columns, row, strict=True))
+
+
+def write_corrections(campaign: Campaign, folder: Folder) -> None:
+    """Write corrections.jsonl: what of the collection was corrected, when and why, but not by whom."""
+    collection = campaign.collection
+    kinds: dict[str, tuple[QuerySet[Any], dict[str, str]]] = {
+        "document": (
+            DocumentVersion.objects.filter(document__collection=collection),
+            {"doc_id": "document__doc_id"},
+        ),
+        "topic": (TopicVersion.objects.filter(topic__collection=collection), {"topic_id": "topic__topic_id"}),
+        "gold answer": (
+            GoldVersion.objects.filter(answer__topic__collection=collection),
+            {"topic_id": "answer__topic__topic_id", "doc_id": "answer__document__doc_id", "grade": "grade"},
+        ),
+    }
+    rows = []
+    for what, (versions, columns) in kinds.items():
+        found = versions.order_by("created_at", "id").values_list(
+            "number", "created_at", "why", *columns.values()
+        )
+        for number, at, why, *values in found:
+            when = at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+            said = {"what": what, "version": number, "at": when, "why": why}
+            rows.append(said | dict(zip(columns, values, strict=True)))
+    folder.write_lines("corrections.jsonl", rows)
 
 
 def write_runs(

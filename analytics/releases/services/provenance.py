@@ -23,7 +23,9 @@ FACTS = {
     "JOIN judging_topic t ON t.id = g.topic_id WHERE t.collection_id = %(collection)s",
     "assessors": "SELECT md5(string_agg(id || ' ' || tier || ' ' || kind, ',' ORDER BY id)) FROM judging_assessor "
     "WHERE campaign_id = %(campaign)s",
-    "topics": "SELECT md5(string_agg(md5(t::text), ',' ORDER BY id)) FROM judging_topic t "
+    # The columns that there were in 0.1.0 and soon after, in their order: releases from then compare as equal.
+    "topics": "SELECT md5(string_agg(md5(ROW(id, topic_id, title, description, narrative, collection_id, weight)::text"
+    "), ',' ORDER BY id)) FROM judging_topic t "
     "WHERE collection_id = %(collection)s",
     "documents": "SELECT count(*) || ' ' || coalesce(sum(version), 0) FROM judging_document "
     "WHERE collection_id = %(collection)s",

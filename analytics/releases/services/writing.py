@@ -198,6 +198,7 @@ class Writer:
             with_texts=self.with_texts,
             progress=lambda n: self.say(15, f"{n:,} documents written"),
         )
+        facts.write_corrections(campaign, folder)
         self.say(25, "writing runs")
         with_rankings = self.release.includes_runs
         self.counts["runs"], self.counts["runs with rankings"] = facts.write_runs(
@@ -359,10 +360,7 @@ class FileWriter:
 # Every file of a release is written by an entry.
 WRITERS = (
     FileWriter(("assessors.jsonl",), Writer.write_assessors),
-    FileWriter(
-        ("topics.*", "documents.*", "beir/*.jsonl", "runs.json", "runs/*", "draws/*", "audits.json"),
-        Writer.write_facts,
-    ),
+    FileWriter(facts.FILES, Writer.write_facts),
     FileWriter(("judgments.*", "qrels_jg.txt"), Writer.write_judgments),
     FileWriter(("items.*", "qrels.txt", "prels.txt", "beir/qrels/test.tsv"), Writer.write_items),
     # A computation may have been made by this job: the moment does not see it.
