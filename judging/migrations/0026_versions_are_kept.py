@@ -123,7 +123,7 @@ BACK = (
 )
 
 
-def _filled(form: str, base: str) -> str:
+def _fill_in(form: str, base: str) -> str:
     kind = KINDS[base]
     content, stays = kind["content"], kind["stays"]
 
@@ -151,7 +151,7 @@ class Migration(migrations.Migration):
     dependencies = [("judging", "0025_versions")]
     operations = [
         migrations.RunSQL(
-            [_filled(form, base) for base in KINDS for form in (FUNCTIONS, *TRIGGERS)],
-            [_filled(form, base) for base in KINDS for form in BACK],
+            [_fill_in(form, base) for base in KINDS for form in (FUNCTIONS, *TRIGGERS)],
+            [_fill_in(form, base) for base in KINDS for form in BACK],
         )
     ]

@@ -62,7 +62,7 @@ def correct_document(
     if text is not None:
         content |= {"text": safe.text, "html": safe.html}
     made = DocumentVersion(document=row, number=row.version + 1, **content)
-    return _stored(made, row.collection_id, user, why, "corrected a document", document=row.doc_id)
+    return _store_version(made, row.collection_id, user, why, "corrected a document", document=row.doc_id)
 
 
 def correct_topic(
@@ -81,7 +81,7 @@ def correct_topic(
     if not content["title"]:
         raise CorrectionRefused("a topic has a title")
     made = TopicVersion(topic=row, number=row.version + 1, **content)
-    return _stored(made, row.collection_id, user, why, "corrected a topic", topic=row.topic_id)
+    return _store_version(made, row.collection_id, user, why, "corrected a topic", topic=row.topic_id)
 
 
 def correct_gold(*, answer: GoldAnswer, user: User, why: str, grade: int) -> GoldVersion:
@@ -103,13 +103,15 @@ def correct_gold(*, answer: GoldAnswer, user: User, why: str, grade: int) -> Gol
             )
     made = GoldVersion(answer=row, number=row.version + 1, grade=grade)
     detail = {"topic": row.topic.topic_id, "document": row.document.doc_id, "grade": grade, "was": row.grade}
-    return _stored(made, row.topic.collection_id, user, why, "corrected a gold answer", **detail)
+    return _store_version(made, row.topic.collection_id, user, why, "corrected a gold answer", **detail)
 
 
 Made = TypeVar("Made", bound=Version)
 
 
-def _stored(made: Made, collection_id: uuid.UUID, user: User, why: str, verb: str, **detail: Any) -> Made:
+def _store_version(
+    made: Made, collection_id: uuid.UUID, user: User, why: str, verb: str, **detail: Any
+) -> Made:
     """Store a version and its event."""
     if not user.may_manage:
         raise NotFound

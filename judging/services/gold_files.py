@@ -95,7 +95,7 @@ def import_gold(
             _run("DROP TABLE IF EXISTS pg_temp.chosen")
             _run(OF_CAMPAIGN, campaign.pk)
         _run(NOT_CHOSEN)
-        count, rows = add_gold(file, collection, source_name)
+        count, span = add_gold(file, collection, source_name)
         facts = {
             "file": name,
             "sha256": stream.digest.hexdigest(),
@@ -104,7 +104,7 @@ def import_gold(
         }
         if n_repeats:
             facts |= {"repeats": repeats, "n_repeats": n_repeats}
-        record("imported gold answers", collection, actor=actor, n_gold_answers=count, **facts, **rows)
+        record("imported gold answers", collection, actor=actor, n_gold_answers=count, **facts, **span)
         if campaign is not None and is_audit:
             say(_declare(campaign, file, source_name, chosen, by_topic, actor))
     return count

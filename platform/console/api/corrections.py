@@ -122,7 +122,7 @@ class DocumentVersions(Versions):
     )
     def post(self, request: Request, collection_id: uuid.UUID, document_pk: int) -> Response:
         """Correct a document's title or text. Who holds it goes on seeing the version they were given."""
-        sent = _checked(DocumentCorrection, request)
+        sent = _valid_body(DocumentCorrection, request)
         made = correct_document(document=self._row(), user=user_of(request), **sent)
         return Response(DocumentVersionAnswer(made).data, status=201)
 
@@ -156,7 +156,9 @@ class TopicVersions(Versions):
     )
     def post(self, request: Request, collection_id: uuid.UUID, topic_pk: int) -> Response:
         """Correct a topic's words; what is not named stays, and so does its weight."""
-        made = correct_topic(topic=self._row(), user=user_of(request), **_checked(TopicCorrection, request))
+        made = correct_topic(
+            topic=self._row(), user=user_of(request), **_valid_body(TopicCorrection, request)
+        )
         return Response(TopicVersionAnswer(made).data, status=201)
 
 
@@ -186,7 +188,7 @@ class GoldVersions(Versions):
     )
     def post(self, request: Request, collection_id: uuid.UUID, answer_pk: int) -> Response:
         """Correct a gold answer: checks on its document are right or wrong by the new grade from now on."""
-        made = correct_gold(answer=self._row(), user=user_of(request), **_checked(GoldCorrection, request))
+        made = correct_gold(answer=self._row(), user=user_of(request), **_valid_body(GoldCorrection, request))
         return Response(GoldVersionAnswer(made).data, status=201)
 
 
@@ -214,7 +216,7 @@ class ImportRemoval(APIView):
             collection=collection,
             import_id=import_id,
             actor=user_of(request),
-            **_checked(WithReason, request),
+            **_valid_body(WithReason, request),
         )
         return Response(RemovedAnswer({"n_rows": n}).data)
 
@@ -224,7 +226,7 @@ def _versions_of(versions: Any) -> QuerySet[Any]:
     return found
 
 
-def _checked(form: type[WithReason], request: Request) -> dict[str, Any]:
+def _valid_body(form: type[WithReason], request: Request) -> dict[str, Any]:
     sent = form(data=request.data)
     sent.is_valid(raise_exception=True)
     return dict(sent.validated_data)

@@ -142,7 +142,7 @@ class _Erasures:
             made.now[one.row] = bytes.fromhex(one.new)
         return made
 
-    def removed(self, after: int, until: int) -> list[int]:
+    def removed_rows(self, after: int, until: int) -> list[int]:
         """Return the rows of these ids that must be gone, in order."""
         gone = bytes.fromhex(Erasure.REMOVED)
         return sorted(row for row, new in self.now.items() if new == gone and after < row <= until)
@@ -169,7 +169,7 @@ def _read(seal: Seal, after: int, heads: list[bytes], erasures: _Erasures) -> _R
     reading = _Reading(list(heads))
     try:
         found = _with_removed(
-            lines(seal.table, seal.columns, after, seal.up_to_id), erasures.removed(after, seal.up_to_id)
+            lines(seal.table, seal.columns, after, seal.up_to_id), erasures.removed_rows(after, seal.up_to_id)
         )
         sealed = _sealed_digests(found, erasures, reading)
         while part := list(islice(sealed, AT_ONCE)):
