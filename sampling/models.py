@@ -90,10 +90,7 @@ class Draw(models.Model):
 
 
 class DrawEntry(models.Model):
-    """An item that some batch has drawn, and the probability that one batch gave it.
-
-    Every batch has an entry for every item drawn so far: estimates need all batches' probabilities at each of them.
-    """
+    """An item that some batch has drawn, and the probability that one batch gave it: estimates need every batch's."""
 
     draw = models.ForeignKey(Draw, on_delete=models.PROTECT, related_name="entries")
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="draw_entries")

@@ -1,5 +1,7 @@
 """What is old goes by one function of the owner alone, which knows what must stay and writes an event."""
 
+from typing import Any
+
 from django.db import migrations
 
 # Of computations stay: those of the last day; of each day the last, of each week the last once it is old; the newest;
@@ -90,7 +92,7 @@ DO $$ BEGIN
 END $$
 """
 CLOSE = "REVOKE ALL ON FUNCTION touchstone_prune(text, integer, integer) FROM PUBLIC"
-BACK = [
+BACK: list[Any] = [
     "DROP FUNCTION touchstone_prune(text, integer, integer)",
     "DROP FUNCTION touchstone_old_computations(integer, integer)",
 ]

@@ -107,7 +107,11 @@ def _look_before(instance: User, raw: bool, update_fields: frozenset[str] | None
 
 def _is_same_password(user: User, update_fields: frozenset[str] | None) -> bool:
     """Return whether a password is only hashed anew, as Django does at a login after the hasher has changed."""
-    return update_fields == {"password"} and user._password is None and user.has_usable_password()
+    return (
+        update_fields == frozenset({"password"})
+        and getattr(user, "_password", None) is None
+        and user.has_usable_password()
+    )
 
 
 def _end_after(instance: User, **_: Any) -> None:

@@ -1,14 +1,16 @@
 """Sessions are checked against a salt too; events hold one that an erasure renews."""
 
+from typing import Any
+
 from django.contrib.postgres.functions import RandomUUID
 from django.db import migrations, models
 
 # In two statements: a column that comes with a volatile default would rewrite the table.
-FORWARD = [
+FORWARD: list[Any] = [
     "ALTER TABLE touchstone_event ADD COLUMN salt uuid NULL",
     "ALTER TABLE touchstone_event ALTER COLUMN salt SET DEFAULT gen_random_uuid()",
 ]
-BACK = ["ALTER TABLE touchstone_event DROP COLUMN salt"]
+BACK: list[Any] = ["ALTER TABLE touchstone_event DROP COLUMN salt"]
 
 
 class Migration(migrations.Migration):

@@ -4,6 +4,8 @@
 texts. Of a row that is sealed, `touchstone_erase` writes down the SHA-256 of its line before and after.
 """
 
+from typing import Any
+
 from django.db import migrations
 
 REFUSE = """
@@ -109,7 +111,7 @@ DO $$ BEGIN
 END $$
 """
 CLOSE = "REVOKE ALL ON FUNCTION touchstone_erase(text, bigint, text) FROM PUBLIC"
-BACK = [
+BACK: list[Any] = [
     "DROP FUNCTION touchstone_erase(text, bigint, text)",
     "DROP FUNCTION touchstone_line_digest(text, text[], bigint)",
     BEFORE,

@@ -42,6 +42,7 @@ from touchstone.models import (
 )
 from touchstone.people.texts import TEXTS, Text, changes, places, write
 from touchstone.people.words import Words, erased_name, words_of
+from touchstone.sessions import SessionStore
 
 PATIENCE_SECONDS = 600.0  # for transactions that began before and must end before their neighbours are sealed
 NOWHERE = "https://erased.invalid/"
@@ -58,7 +59,7 @@ class CannotErase(Exception):
 
 
 @dataclass
-class Erased:
+class ErasureReport:
     """What was done: rows of each table that lost a text, and where a name still stands."""
 
     name: str
@@ -72,7 +73,7 @@ class Erased:
 
 def erase(
     user: User, *, comments: bool = False, also: Iterable[str] = (), say: Say = lambda words: None
-) -> Erased:
+) -> ErasureReport:
     """Erase a person; again, it does what was not done yet.
 
     Parameters
@@ -88,7 +89,7 @@ def erase(
 
     Returns
     -------
-    Erased
+    ErasureReport
         What was done, and in which columns a word still stands.
 
     Raises
@@ -100,7 +101,7 @@ def erase(
     if User.objects.filter(username__iexact=name).exclude(pk=user.pk).exists():
         raise CannotErase(f"another account is called {name}: give it another name first")
     of_markets = Participant.objects.filter(assessor__user=user).values_list("participant", flat=True)
-    words, done = words_of(user, [*also, *of_markets]), Erased(name)
+    words, done = words_of(user, [*also, *of_markets]), ErasureReport(name)
     _close(user)
     _erase_own_rows(user, done)
     _erase_own_events(user, done, say)
@@ -125,7 +126,7 @@ def _close(user: User) -> None:
         Assessor.objects.filter(user=user).update(status=Assessor.Status.SUSPENDED)
 
 
-def _erase_own_rows(user: User, done: Erased) -> None:
+def _erase_own_rows(user: User, done: ErasureReport) -> None:
     """Empty what stands in rows of the person's own, whatever it says."""
     with transaction.atomic():
         mine = Assessor.objects.filter(user=user)
@@ -156,7 +157,7 @@ def _invitations_of(user: User) -> QuerySet[Invitation]:
     return Invitation.objects.filter(pk__in=keys, max_uses=1)
 
 
-def _erase_own_events(user: User, done: Erased, say: Say) -> None:
+def _erase_own_events(user: User, done: ErasureReport, say: Say) -> None:
     """Empty the names of the person's keys and the addresses of their webhooks in the log of events."""
     names = [*(f"apitoken:{key}" for key in ApiToken.objects.filter(user=user).values_list("pk", flat=True))]
     names += (f"webhook:{key}" for key in Webhook.objects.filter(user=user).values_list("pk", flat=True))
@@ -168,7 +169,7 @@ def _erase_own_events(user: User, done: Erased, say: Say) -> None:
             done.count(EVENT)
 
 
-def _replace(text: Text, words: Words, done: Erased, say: Say) -> None:
+def _replace(text: Text, words: Words, done: ErasureReport, say: Say) -> None:
     found = list(changes(text, words))
     if text.is_sealed and found:
         _seal_up_to(text.table, max(key for key, _ in found), say)
@@ -181,9 +182,9 @@ def _clean_sessions(words: Words) -> None:
     """Replace the words in messages that wait in other people's sessions for their next page."""
     for session in Session.objects.iterator() if words else ():
         before = session.get_decoded()
-        after = words.replaced_in(before)
+        after = words.rename_in(before)
         if after != before:
-            encoded = session.get_session_store_class()().encode(after)
+            encoded = SessionStore().encode(after)
             Session.objects.filter(pk=session.pk).update(session_data=encoded)
 
 

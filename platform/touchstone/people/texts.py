@@ -80,16 +80,16 @@ def changes(text: Text, words: Words) -> Iterator[tuple[int, str]]:
     with connection.cursor() as cursor:
         cursor.execute(sql, [words.patterns()])
         for key, old in cursor.fetchall():
-            new = _replaced(text, old, words)
+            new = _renamed_value(text, old, words)
             if new != old:
                 yield key, new
 
 
-def _replaced(text: Text, old: str, words: Words) -> str:
+def _renamed_value(text: Text, old: str, words: Words) -> str:
     if not text.is_json:
-        return words.replaced(old)
+        return words.rename(old)
     before = json.loads(old)
-    after = words.replaced_in(before)
+    after = words.rename_in(before)
     return old if after == before else json.dumps(after, ensure_ascii=False)
 
 

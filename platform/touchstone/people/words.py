@@ -13,9 +13,9 @@ class Words:
     """The words that name one person, in any case, and the name that stands for them afterwards.
 
     >>> words = Words(["ada@example.org", "Ada Lovelace"], "erased-17")
-    >>> words.replaced("mailto:Ada@Example.org, ADA LOVELACE; canada@example.org")
+    >>> words.rename("mailto:Ada@Example.org, ADA LOVELACE; canada@example.org")
     'mailto:erased-17, erased-17; canada@example.org'
-    >>> words.replaced_in({"note": ["of ada@example.org"], "n": 3})
+    >>> words.rename_in({"note": ["of ada@example.org"], "n": 3})
     {'note': ['of erased-17'], 'n': 3}
     """
 
@@ -30,18 +30,18 @@ class Words:
     def __bool__(self) -> bool:
         return bool(self.words)
 
-    def replaced(self, text: str) -> str:
+    def rename(self, text: str) -> str:
         """Return the text with the person's new name in the place of each word."""
         return self._pattern.sub(self.name, text) if self._pattern else text
 
-    def replaced_in(self, value: Any) -> Any:
+    def rename_in(self, value: Any) -> Any:
         """Return JSON with the words replaced in its texts; names of fields stay."""
         if isinstance(value, str):
-            return self.replaced(value)
+            return self.rename(value)
         if isinstance(value, list):
-            return [self.replaced_in(one) for one in value]
+            return [self.rename_in(one) for one in value]
         if isinstance(value, dict):
-            return {key: self.replaced_in(one) for key, one in value.items()}
+            return {key: self.rename_in(one) for key, one in value.items()}
         return value
 
     def patterns(self) -> list[str]:
