@@ -29,13 +29,16 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-HERE = Path(__file__).resolve()
-sys.path.insert(0, str(Path(os.environ.get("SCALE_CHECKOUT") or HERE.parents[1]) / "platform"))
-sys.path.insert(0, os.environ.get("SCALE_CHECKOUT") or str(HERE.parents[1]))
-sys.path.insert(0, str(HERE.parent))
+# The product of another checkout, if one is named; the parts of this benchmark stand beside it.
+sys.path.insert(
+    0, str(Path(os.environ.get("SCALE_CHECKOUT") or Path(__file__).resolve().parents[1]) / "platform")
+)
+sys.path.insert(0, os.environ.get("SCALE_CHECKOUT") or str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from parts import throwaway  # noqa: E402 (the checkout that is measured comes first)
 
+HERE = Path(__file__).resolve()
 EACH, ASSESSORS, RUNS, SEED, ROUNDS = 4, 500, 100, 1, 200
 MEASURES = ["P@10", "DCG@10", "P@5", "DCG@20"]
 NOT_COMPARED = {"id", "computation_id", "created_at", "seconds", "activity", "estimate_id"}
@@ -140,6 +143,7 @@ def _child(options: argparse.Namespace) -> None:
     throwaway.set_up_django(os.environ["DATABASE_URL"], os.environ["REDIS_URL"])
     result = TASKS[options.task](options)
     peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    result["cpu"] = time.process_time()
     result["peak_megabytes"] = int(peak[1]) / 1000 if peak else None
     Path(options.out).write_text(json.dumps(result))
 
@@ -182,6 +186,7 @@ def _in_parts(urls: dict[str, str], n_workers: int, segment: int) -> dict[str, A
         "judgments_a_segment": segment,
         "wall": wall,
         "seconds_stored": newest.seconds,
+        "cpu": [one["cpu"] for one in found],
         "peak_megabytes": [one["peak_megabytes"] for one in found],
         "jobs": [one["jobs"] for one in found],
         "failed": found[0]["failed"],
