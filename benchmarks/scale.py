@@ -155,7 +155,7 @@ def _start(task: str, urls: dict[str, str], *, checkout: str = "", segment: int 
     """Start a task in a process of its own; return what waits for its result."""
     handle, out = tempfile.mkstemp(suffix=".json")
     os.close(handle)
-    environment = {**os.environ, **urls} | ({"SCALE_CHECKOUT": checkout} if checkout else {})
+    environment = {**os.environ, **urls, "TOUCHSTONE_ROLE": "worker"} | ({"SCALE_CHECKOUT": checkout} if checkout else {})
     command = [sys.executable, str(HERE), "--task", task, "--out", out, "--segment", str(segment)]
     process = subprocess.Popen(command, env=environment, cwd=checkout or None)
 
