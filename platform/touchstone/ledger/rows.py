@@ -41,7 +41,7 @@ TABLES = (
 
 
 @dataclass(frozen=True)
-class Versioned:
+class VersionsOfTable:
     """A table whose rows follow their versions: where these are, what names a row there, and what a version says."""
 
     versions: str
@@ -50,9 +50,11 @@ class Versioned:
 
 
 VERSIONED = {
-    "judging_document": Versioned("judging_documentversion", "document_id", ("title", "text", "html")),
-    "judging_topic": Versioned("judging_topicversion", "topic_id", ("title", "description", "narrative")),
-    "judging_goldanswer": Versioned("judging_goldversion", "answer_id", ("grade",)),
+    "judging_document": VersionsOfTable("judging_documentversion", "document_id", ("title", "text", "html")),
+    "judging_topic": VersionsOfTable(
+        "judging_topicversion", "topic_id", ("title", "description", "narrative")
+    ),
+    "judging_goldanswer": VersionsOfTable("judging_goldversion", "answer_id", ("grade",)),
 }
 LONG_TEXTS = {
     (table, column)
