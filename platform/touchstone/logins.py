@@ -109,7 +109,7 @@ def _log_out(request: HttpRequest, user: Any, **others: Any) -> None:
         logger.info("account %s logged out", user.pk)
 
 
-def _refused(request: HttpRequest | None, **others: Any) -> None:
+def _log_refusal(request: HttpRequest | None, **others: Any) -> None:
     # Not the name: it may be a password that was typed into the wrong field, and is whose it is.
     logger.warning("a log-in was refused, from %s", address_of(request) if request else "a command")
 
@@ -118,4 +118,4 @@ def keep_record() -> None:
     """Have every log-in, every log-out and every refused password written into the log, without a name."""
     user_logged_in.connect(_log_in, dispatch_uid="log-in")
     user_logged_out.connect(_log_out, dispatch_uid="log-out")
-    user_login_failed.connect(_refused, dispatch_uid="refused log-in")
+    user_login_failed.connect(_log_refusal, dispatch_uid="refused log-in")
