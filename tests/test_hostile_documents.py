@@ -19,6 +19,7 @@ from typing import Any
 
 import playwright.sync_api
 import pytest
+from browser import close
 from django.conf import settings
 from django.contrib.sessions.backends.db import SessionStore
 from hostile_corpus import PAYLOADS, Canary, make_campaign, payload
@@ -84,6 +85,7 @@ def browse(visit, site: str, cookies: list[dict]) -> Seen:
     if CHROMIUM is None:
         reason = "no Chromium on this machine: the browser tests cannot run (apt-get install chromium)"
         pytest.fail(reason) if os.environ.get("CI") else pytest.skip(reason)
+    close()  # there may be one Playwright in a process at a time
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(_browse, visit, site, cookies).result()
 
