@@ -36,7 +36,7 @@ sys.path.insert(
 sys.path.insert(0, os.environ.get("SCALE_CHECKOUT") or str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from parts import throwaway  # noqa: E402 (the checkout that is measured comes first)
+from parts import throwaway
 
 HERE = Path(__file__).resolve()
 EACH, ASSESSORS, RUNS, SEED, ROUNDS = 4, 500, 100, 1, 200
@@ -155,7 +155,9 @@ def _start(task: str, urls: dict[str, str], *, checkout: str = "", segment: int 
     """Start a task in a process of its own; return what waits for its result."""
     handle, out = tempfile.mkstemp(suffix=".json")
     os.close(handle)
-    environment = {**os.environ, **urls, "TOUCHSTONE_ROLE": "worker"} | ({"SCALE_CHECKOUT": checkout} if checkout else {})
+    environment = {**os.environ, **urls, "TOUCHSTONE_ROLE": "worker"} | (
+        {"SCALE_CHECKOUT": checkout} if checkout else {}
+    )
     command = [sys.executable, str(HERE), "--task", task, "--out", out, "--segment", str(segment)]
     process = subprocess.Popen(command, env=environment, cwd=checkout or None)
 
