@@ -232,7 +232,9 @@ def test_a_release_has_the_words_in_force_and_lists_the_corrections_without_who(
     correct_topic(topic=topic, user=mara, why="too short", title="In more words")
     correct_gold(answer=answer, user=mara, why="misread", grade=3)
     with zipfile.ZipFile(make_release(campaign, mara).file.path) as archive:
-        files = {name.partition("/")[2]: archive.read(name).decode() for name in archive.namelist()}
+        files = {
+            name.partition("/")[2]: archive.read(name).decode(errors="replace") for name in archive.namelist()
+        }
     corrections = [json.loads(line) for line in files["corrections.jsonl"].splitlines()]
     assert [{name: value for name, value in one.items() if name != "at"} for one in corrections] == [
         {"what": "topic", "version": 1, "why": "", "topic_id": "t1"},
