@@ -136,6 +136,10 @@ def read_segments(read: Read) -> CampaignArrays:
     axes = {name: _axis(read, name, about["segments"]) for name in ORDERS}
     entries, outside = axes["returned"], _from_bytes(read("outside.parquet"))
     ends = np.searchsorted(outside["run"], np.arange(1, len(about["runs"])))
+    given: dict[str, Any] = {name: axes["frame"][name] for name in FRAME} | axes["judged"] | axes["label"]
+    for name in ("check", "silver"):
+        given |= _from_bytes(read(f"{name}.parquet"))
+    given |= {name: about[name] for name in NUMBERS}
     return CampaignArrays(
         draw=draw,
         runs=[runs[key] for key in about["runs"]],
@@ -148,12 +152,7 @@ def read_segments(read: Read) -> CampaignArrays:
         first_probability=first_drawn(draw, frame),
         n_drawn=np.array(about["n_drawn"], dtype=np.int64),
         looks=tuple(Look(**look) for look in about["looks"]),
-        **{name: axes["frame"][name] for name in FRAME},
-        **axes["judged"],
-        **axes["label"],
-        **_from_bytes(read("check.parquet")),
-        **_from_bytes(read("silver.parquet")),
-        **{name: about[name] for name in NUMBERS},
+        **given,
     )
 
 

@@ -78,7 +78,7 @@ def work(n_workers=1):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
     assert not any(thread.is_alive() for thread in threads)
 
 
