@@ -5,7 +5,7 @@ from functools import cache
 from types import SimpleNamespace
 
 import pytest
-from django.urls.resolvers import _get_cached_resolver
+from django.urls.resolvers import _get_cached_resolver  # type: ignore[attr-defined]  # Django's stubs leave it out
 from worlds_of_modules import group_of, wrongly_shared
 
 from touchstone.models import User

@@ -17,6 +17,10 @@ ELSEWHERE = {
     "map_cut": "a measure of trec_eval",
     "touchstone.comparisons": "a logger of the example client",
     "touchstone.target": "a unit of systemd, in deploy/systemd/",
+    "touchstone_replica_behind_seconds": "a metric: platform/touchstone/metrics.py puts the beginning to its name",
+    "ignore_startup_parameters": "a setting of PgBouncer",
+    "synchronous_standby_names": "a setting of PostgreSQL",
+    "update_session_auth_hash": "Django's",
 }
 HISTORY = ("CHANGELOG.md",)  # names what was, by the names of its time
 OF_A_PAPER = ("schnabel.md", "goldberg.md", "bailey.md")  # here "section 7" alone is the paper's

@@ -23,7 +23,6 @@ EXCEPTIONS = {
     "sampling.pooling.pool": "docs/examples/compare_two_runs.ipynb pools run files without a server",
     "touchstone.api.schema.KeyScheme": "drf-spectacular finds it by its base class",
     "touchstone.jobs.run": "one certain job, without a worker: tests",
-    "touchstone.sessions.SessionStore": "Django takes the class of this name from SESSION_ENGINE",
 }
 
 

@@ -369,18 +369,16 @@ def queue_import(
     options = options or {}
     if kind not in KINDS:
         raise ImportRefused(f"kind must be one of {', '.join(KINDS)}, not {kind!r}")
-    unknown = set(options) - KINDS[kind]
-    if unknown:
+    if unknown := set(options) - KINDS[kind]:
         raise ImportRefused(f"options of {kind} are {sorted(KINDS[kind])}, not {sorted(unknown)}")
     if not files:
         raise ImportRefused("no file was sent")
     with transaction.atomic():
-        uploads = [{"path": store("uploads", file), "name": _shown_name(file.name)} for file in files]
         payload = {
             "kind": kind,
             "collection": str(collection.pk),
             "campaign": str(campaign.pk) if campaign else None,
-            "uploads": uploads,
+            "uploads": [{"path": store("uploads", file), "name": _shown_name(file.name)} for file in files],
             "options": options,
         }
         n_bytes = sum(file.size or 0 for file in files)
