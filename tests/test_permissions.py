@@ -79,6 +79,8 @@ AUDIENCE: dict[str, set[str]] = {
             "console:api-topics",
             "console:api-documents",
             "console:api-document",
+            "console:api-document-versions",
+            "console:api-topic-versions",
             "console:api-runs",
             "console:api-run",
             "console:api-scores",

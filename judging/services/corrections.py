@@ -23,8 +23,8 @@ from judging.models import (
 from judging.models.collections import Version
 from judging.sanitise import sanitise_documents
 from judging.services.errors import CorrectedMeanwhile, CorrectionRefused, NotFound
-from judging.services.files import one_line
 from judging.services.judgment_formats import DIGITS
+from judging.services.sources import one_line
 from touchstone.models import User, record
 
 LONGEST_WHY = 2000  # characters

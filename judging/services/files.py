@@ -30,6 +30,7 @@ from judging.services.sources import (
     copy_rows,
     longest,
     numbered_records,
+    one_line,
     open_source,
     place_of_document,
     place_of_field,
@@ -100,8 +101,7 @@ def import_topics(
             )
         Topic.objects.bulk_create(made, batch_size=1000)
         tell_planner(Topic)
-        keys = [topic.pk for topic in made]
-        rows = rows_between(min(keys, default=None), max(keys, default=None))
+        rows = rows_between(made[0].pk, made[-1].pk) if made else {}
         _record("imported topics", collection, stream, actor, file=name, n_topics=len(made), **rows)
     return len(made)
 
@@ -119,7 +119,6 @@ def _record(verb: str, subject: Any, stream: MeteredSource, actor: User | None, 
 
 # -- documents ------------------------------------------------------------------------------------------------
 
-LONGEST_TITLE = 1000  # characters; a title goes with every item that is handed out
 INCOMING = "ordinal bigint, doc_id text, title text, text text, html text"
 TWICE = """
 SELECT ordinal, doc_id FROM (
@@ -226,11 +225,6 @@ def _safe(
         if title.fell_back or text.fell_back:
             as_source.add(document.doc_id)
         yield index, document.doc_id, one_line(title.text), text.text, text.html
-
-
-def one_line(title: str) -> str:
-    words = " ".join(title.split())
-    return words if len(words) <= LONGEST_TITLE else words[: LONGEST_TITLE - 2] + " …"
 
 
 def _refuse_known_documents(

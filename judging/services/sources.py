@@ -35,6 +35,7 @@ Progress = Callable[[int, int, str], None]
 Place = tuple[int, int]
 Record = TypeVar("Record")
 EVERY = 2000  # records between two signs of progress
+LONGEST_TITLE = 1000  # characters; a title goes with every item that is handed out
 
 
 class MeteredSource:
@@ -91,6 +92,12 @@ def numbered_records(
 def longest(model: type[models.Model], name: str) -> int:
     """Return how many characters the column takes: fewer than the readers let pass."""
     return int(getattr(model._meta.get_field(name), "max_length", None) or 0)
+
+
+def one_line(title: str) -> str:
+    """Return a title as one line, and not too long."""
+    words = " ".join(title.split())
+    return words if len(words) <= LONGEST_TITLE else words[: LONGEST_TITLE - 2] + " …"
 
 
 # -- transactions ---------------------------------------------------------------------------------------------

@@ -97,10 +97,8 @@ def write_corrections(campaign: Campaign, folder: Folder) -> None:
     }
     rows = []
     for what, (versions, columns) in kinds.items():
-        found = versions.order_by("created_at", "id").values_list(
-            "number", "created_at", "why", *columns.values()
-        )
-        for number, at, why, *values in found:
+        found = versions.order_by(*(name for name in columns.values() if name != "grade"), "number")
+        for number, at, why, *values in found.values_list("number", "created_at", "why", *columns.values()):
             when = at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
             said = {"what": what, "version": number, "at": when, "why": why}
             rows.append(said | dict(zip(columns, values, strict=True)))
