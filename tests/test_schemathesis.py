@@ -11,6 +11,7 @@ import re
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -35,10 +36,11 @@ from schemathesis.specs.openapi.checks import (
 )
 from worlds import World, make_user, make_world, routes
 
+from judging.services.files import import_topics
 from judging.services.machines import add_machine
 from touchstone.api.schema import description
 from touchstone.authentication import make_token
-from touchstone.models import User
+from touchstone.models import Event, User
 
 pytestmark = pytest.mark.django_db
 EXAMPLES = float(os.environ.get("SCHEMATHESIS_EXAMPLES", "1"))
@@ -307,7 +309,16 @@ class Reach:
         return f"{operation_id}:\n    " + "\n    ".join(answers)
 
 
-def test_every_operation_is_reached_with_a_success(people, world, schema):
+def import_something_unused(world: World, folder: Path) -> None:
+    """Let the import that is named be one on which nothing rests."""
+    (folder / "unused.tsv").write_text("unused\tA topic that nobody needs\n")
+    collection = world.campaign.collection
+    import_topics(collection=collection, source=folder / "unused.tsv", name="unused.tsv")
+    world.names["import_id"] = Event.objects.filter(verb="imported topics").latest("id").pk
+
+
+def test_every_operation_is_reached_with_a_success(people, world, schema, tmp_path):
+    import_something_unused(world, tmp_path)
     reach = Reach(people, world)
     missed = [said for operation_id in reach.described if (said := reach.reached(operation_id))]
     assert not missed, f"{len(missed)} of {len(reach.described)}:\n" + "\n".join(missed)

@@ -71,7 +71,12 @@ def copied_judgments(campaign: Campaign, assessors: Iterable[NamedAssessor]) -> 
 
 
 def read_judgments(campaign: Campaign, assessors: Iterable[NamedAssessor]) -> Iterator[pl.DataFrame]:
-    """Yield the rows through a cursor on the server, which waits for whoever reads slowly."""
+    """Yield the rows through a cursor on the server, which waits for whoever reads slowly.
+
+    A pooler that lends the connection away between two pieces would lose the cursor; a COPY is one statement.
+    """
+    if connection.settings_dict["DISABLE_SERVER_SIDE_CURSORS"]:
+        return copied_judgments(campaign, assessors)
     return _whole_items(_fetch(_query(campaign, assessors)))
 
 

@@ -8,6 +8,7 @@ numbers are those of one job, to the last digit.
 """
 
 import contextlib
+import errno
 import json
 import threading
 import uuid
@@ -40,11 +41,11 @@ from analytics.services.recomputation import (
 from analytics.services.table_files import packed_table, unpacked_table
 from judging.models import Campaign, Judgment
 from touchstone import jobs
+from touchstone.files import MOMENTS, stream
 from touchstone.models import Job
 
 LARGE = 500_000  # judgments above which a campaign is computed so
 JUDGMENTS_A_SEGMENT = 500_000
-FOLDER = "moments"
 ASKED = "asked.json"
 
 
@@ -61,7 +62,7 @@ class Moment:
 
     @property
     def folder(self) -> str:
-        return f"{FOLDER}/{self.campaign.pk}/{self.key}"
+        return f"{MOMENTS}/{self.campaign.pk}/{self.key}"
 
     def write(self, name: str, content: bytes) -> None:
         """Store a file, in place of what an attempt that was killed has left."""
@@ -70,8 +71,8 @@ class Moment:
         default_storage.save(path, ContentFile(content))
 
     def read(self, name: str) -> bytes:
-        with default_storage.open(f"{self.folder}/{name}") as stream:
-            return bytes(stream.read())
+        with contextlib.closing(stream(f"{self.folder}/{name}")) as source:
+            return source.read()
 
     def siblings(self, n: int) -> list[str]:
         """Return the keys that the jobs of so many parts have for ever."""
@@ -126,6 +127,8 @@ def do_part(campaign: Campaign, key: str, part: int, progress: Progress = lambda
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [moment.folder])
     if siblings.filter(state=Job.State.DONE).count() == len(asked["measures"]) - 1:
         _queue_merge(moment)
+    if not siblings.filter(state=Job.State.QUEUED).exists():
+        _close()  # nothing is left for this process but, at most, the merge
     return {"measure": measure, "tables": names}
 
 
@@ -147,19 +150,28 @@ def merge(campaign: Campaign, key: str, progress: Progress = lambda *_: None) ->
     progress(2, 3, "forecasting the next audit")
     store_forecasts(computation, basis.arrays, campaign, basis.predictions)
     progress(3, 3, "done")
-    transaction.on_commit(lambda: forget_moments(campaign), robust=True)
+    _close()
+    transaction.on_commit(lambda: _forget(moment), robust=True)
     return computation
 
 
 def forget_moments(campaign: Campaign) -> None:
     """Delete the files of the campaign's moments, and what this process has read of them."""
     _close()
-    folder = f"{FOLDER}/{campaign.pk}"
     with contextlib.suppress(FileNotFoundError):  # there were none
-        for key in default_storage.listdir(folder)[0]:
-            for name in default_storage.listdir(f"{folder}/{key}")[1]:
-                default_storage.delete(f"{folder}/{key}/{name}")
-            default_storage.delete(f"{folder}/{key}")
+        for key in default_storage.listdir(f"{MOMENTS}/{campaign.pk}")[0]:
+            _forget(Moment(campaign, key))
+
+
+def _forget(moment: Moment) -> None:
+    """Delete the files of a moment; the folder stays if an attempt that was given up still writes into it."""
+    for name in default_storage.listdir(moment.folder)[1]:
+        default_storage.delete(f"{moment.folder}/{name}")
+    try:
+        default_storage.delete(moment.folder)
+    except OSError as error:
+        if error.errno != errno.ENOTEMPTY:
+            raise
 
 
 def _queue_merge(moment: Moment) -> None:

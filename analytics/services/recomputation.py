@@ -34,6 +34,7 @@ from touchstone.models import Event, Job
 
 COMMIT_MAY_TAKE = timedelta(seconds=5)
 SHORTEST_PAUSE, PAUSE_FACTOR = timedelta(seconds=10), 60
+LONGEST_PAUSE = timedelta(hours=6)  # the time of parts holds what they waited for a worker
 PART, MERGE = "estimate-part", "estimate-merge"  # jobs
 Progress = Callable[[int, int, str], None]
 
@@ -203,6 +204,7 @@ def _computed_just_now(campaign: Any) -> bool:
     if campaign.computed_at is None:
         return False
     pause = max(SHORTEST_PAUSE, PAUSE_FACTOR * timedelta(seconds=campaign.computed_in))
+    pause = min(pause, LONGEST_PAUSE)
     return bool(timezone.now() - campaign.computed_at < pause)
 
 

@@ -34,7 +34,7 @@ KINDS: dict[str, dict[str, Any]] = {
     },
 }
 FUNCTIONS = """
-CREATE FUNCTION {versions}_check() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+CREATE OR REPLACE FUNCTION {versions}_check() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
   known {base};
 BEGIN
@@ -60,12 +60,12 @@ BEGIN
   END IF;
   RETURN NEW;
 END $$;
-CREATE FUNCTION {versions}_in_force() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
+CREATE OR REPLACE FUNCTION {versions}_in_force() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 BEGIN
   UPDATE {base} SET {assignments}, version = NEW.number WHERE id = NEW.{key};
   RETURN NULL;
 END $$;
-CREATE FUNCTION {base}_follows() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION {base}_follows() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'UPDATE' THEN
     IF NEW.version = OLD.version + 1 AND ROW({new_stays}) IS NOT DISTINCT FROM ROW({old_stays}) AND EXISTS (
@@ -93,15 +93,16 @@ BEGIN
 END $$;
 """
 TRIGGERS = (
-    "CREATE TRIGGER {versions}_check BEFORE INSERT ON {versions} FOR EACH ROW EXECUTE FUNCTION {versions}_check()",
+    "CREATE OR REPLACE TRIGGER {versions}_check BEFORE INSERT ON {versions}"
+    " FOR EACH ROW EXECUTE FUNCTION {versions}_check()",
     "ALTER TABLE {versions} ENABLE ALWAYS TRIGGER {versions}_check",
-    "CREATE TRIGGER {versions}_in_force AFTER INSERT ON {versions}"
+    "CREATE OR REPLACE TRIGGER {versions}_in_force AFTER INSERT ON {versions}"
     " FOR EACH ROW WHEN (NEW.number > 1) EXECUTE FUNCTION {versions}_in_force()",
     "ALTER TABLE {versions} ENABLE ALWAYS TRIGGER {versions}_in_force",
-    "CREATE TRIGGER {versions}_append_only BEFORE UPDATE OR DELETE ON {versions}"
+    "CREATE OR REPLACE TRIGGER {versions}_append_only BEFORE UPDATE OR DELETE ON {versions}"
     " FOR EACH ROW EXECUTE FUNCTION touchstone_refuse_change()",
     "ALTER TABLE {versions} ENABLE ALWAYS TRIGGER {versions}_append_only",
-    "CREATE TRIGGER {versions}_no_truncate BEFORE TRUNCATE ON {versions}"
+    "CREATE OR REPLACE TRIGGER {versions}_no_truncate BEFORE TRUNCATE ON {versions}"
     " FOR EACH STATEMENT EXECUTE FUNCTION touchstone_refuse_change()",
     "ALTER TABLE {versions} ENABLE ALWAYS TRIGGER {versions}_no_truncate",
     # It stays on for every session: what replaces a trigger keeps how that was enabled.
@@ -113,13 +114,13 @@ BACK = (
     "CREATE OR REPLACE TRIGGER {base}_append_only BEFORE UPDATE OR DELETE ON {base}"
     " FOR EACH ROW EXECUTE FUNCTION touchstone_refuse_change()",
     "ALTER TABLE {base} ENABLE ALWAYS TRIGGER {base}_append_only",
-    "DROP TRIGGER {versions}_no_truncate ON {versions}",
-    "DROP TRIGGER {versions}_append_only ON {versions}",
-    "DROP TRIGGER {versions}_in_force ON {versions}",
-    "DROP TRIGGER {versions}_check ON {versions}",
-    "DROP FUNCTION {base}_follows()",
-    "DROP FUNCTION {versions}_in_force()",
-    "DROP FUNCTION {versions}_check()",
+    "DROP TRIGGER IF EXISTS {versions}_no_truncate ON {versions}",
+    "DROP TRIGGER IF EXISTS {versions}_append_only ON {versions}",
+    "DROP TRIGGER IF EXISTS {versions}_in_force ON {versions}",
+    "DROP TRIGGER IF EXISTS {versions}_check ON {versions}",
+    "DROP FUNCTION IF EXISTS {base}_follows()",
+    "DROP FUNCTION IF EXISTS {versions}_in_force()",
+    "DROP FUNCTION IF EXISTS {versions}_check()",
 )
 
 
@@ -146,7 +147,8 @@ def _fill_in(form: str, base: str) -> str:
 
 
 class Migration(migrations.Migration):
-    atomic = False  # each statement by itself: nobody waits for more than one table
+    # Each statement by itself: nobody waits for more than one table. Where one was refused its lock, all are done again.
+    atomic = False
 
     dependencies = [("judging", "0025_versions")]
     operations = [

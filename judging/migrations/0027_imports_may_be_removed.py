@@ -13,6 +13,8 @@ OF_PAIR = "x.topic_id = r.topic_id AND x.document_id = r.document_id"
 # Of each table: which of its rows (r) are the import's, and what may rest on them: words, and how it is counted.
 REFERS = "SELECT count(*) FROM {table} x JOIN {base} r ON {on} WHERE {mine}"
 WHOLE = "SELECT count(*) FROM {table} WHERE " + SINCE
+# A campaign of another collection may have been calibrated on this one's gold.
+CALIBRATED = "created_at >= imported.at AND parameters ->> 'calibrated_on' = place::text"
 
 
 def _refers(table: str, column: str) -> tuple[str, str]:
@@ -141,6 +143,8 @@ def _branch(base: str) -> str:
         words: REFERS.format(table=table, base=base, on=on, mine=kind["mine"])
         for words, (table, on) in kind["refers"].items()
     } | {f"{words} made since": WHOLE.format(table=table) for words, table in kind["since"].items()}
+    if base == "judging_goldanswer":
+        found["draws calibrated on this gold"] = f"SELECT count(*) FROM sampling_draw WHERE {CALIBRATED}"
     counts = "\n".join(COUNT.format(words=words, sql=sql) for words, sql in found.items())
     return BRANCH.format(verb=kind["verb"], base=base, mine=kind["mine"], counts=counts)
 

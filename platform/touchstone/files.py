@@ -39,6 +39,7 @@ __all__ = [
 logger = logging.getLogger(__name__)
 BLOCK = 2**18
 ORPHAN_AGE = timedelta(days=2)
+MOMENTS = "moments"  # the folder of what jobs hand to each other: no row names it, and no backup holds it
 
 
 class FilesUnavailable(Exception):

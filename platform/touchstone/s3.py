@@ -60,6 +60,7 @@ class S3(S3Storage):  # type: ignore[misc]  # the library has no types
     _save = _with_one_fault(S3Storage._save)
     delete = _with_one_fault(S3Storage.delete)
     exists = _with_one_fault(S3Storage.exists)
+    listdir = _with_one_fault(S3Storage.listdir)
     size = _with_one_fault(S3Storage.size)
     get_modified_time = _with_one_fault(S3Storage.get_modified_time)
 

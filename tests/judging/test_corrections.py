@@ -8,6 +8,7 @@ import zipfile
 import pytest
 from django.db import DatabaseError, connection, transaction
 from django.urls import reverse
+from django.utils import timezone
 from psycopg import errors
 from quick_flush import unguarded
 from small_campaign import give, judge_all, lease, make_assessor, make_campaign, make_collection, slots
@@ -228,31 +229,32 @@ def test_a_release_has_the_words_in_force_and_lists_the_corrections_without_who(
     campaign = make_campaign(tmp_path)
     judge_all(campaign, [make_assessor(campaign, name) for name in ("ann", "ben")])
     topic = campaign.collection.topics.get(topic_id="t1")
-    answer = GoldAnswer.objects.get(topic__topic_id="t0", document__doc_id="t0d00")
+    answers = GoldAnswer.objects.filter(topic__collection=campaign.collection).order_by("id")
+    shown = campaign.slots.filter(purpose="check").order_by("id").first().item
+    answer = answers.get(topic=shown.topic, document=shown.document)
+    checked = campaign.slots.filter(purpose="check").values_list("item__topic_id", "item__document_id")
+    other = next(one for one in answers if (one.topic_id, one.document_id) not in set(checked))
+    was, now = answer.grade, (answer.grade + 1) % 4
     correct_topic(topic=topic, user=mara, why="too short", title="In more words")
-    correct_gold(answer=answer, user=mara, why="misread", grade=3)
+    correct_gold(answer=answer, user=mara, why="misread", grade=now)
+    correct_gold(answer=other, user=mara, why="a check to come", grade=(other.grade + 1) % 4)
     with zipfile.ZipFile(make_release(campaign, mara).file.path) as archive:
         files = {
             name.partition("/")[2]: archive.read(name).decode(errors="replace") for name in archive.namelist()
         }
     corrections = [json.loads(line) for line in files["corrections.jsonl"].splitlines()]
-    assert [{name: value for name, value in one.items() if name != "at"} for one in corrections] == [
+    assert {one.pop("day") for one in corrections} == {f"{timezone.now():%Y-%m-%d}"}
+    pair = {"topic_id": shown.topic.topic_id, "doc_id": shown.document.doc_id}
+    assert corrections == [
         {"what": "topic", "version": 1, "why": "", "topic_id": "t1"},
         {"what": "topic", "version": 2, "why": "too short", "topic_id": "t1"},
-        {"what": "gold answer", "version": 1, "why": "", "topic_id": "t0", "doc_id": "t0d00", "grade": 0},
-        {
-            "what": "gold answer",
-            "version": 2,
-            "why": "misread",
-            "topic_id": "t0",
-            "doc_id": "t0d00",
-            "grade": 3,
-        },
-    ]
+        {"what": "gold answer", "version": 1, "why": "", **pair, "grade": was},
+        {"what": "gold answer", "version": 2, "why": "misread", **pair, "grade": now},
+    ], "gold that was not shown is not told: it may be a check of another campaign"
     titles = [json.loads(line)["title"] for line in files["topics.jsonl"].splitlines()]
     assert titles == ["Need t0", "In more words", "Need t2"]
     of_gold = [json.loads(line) for line in files["items.jsonl"].splitlines()]
-    assert [one["gold_answer"] for one in of_gold if one["doc_id"] == "t0d00"] == [3]
+    assert [one["gold_answer"] for one in of_gold if {name: one[name] for name in pair} == pair] == [now]
     assert not any("mara" in files[name] for name in ("corrections.jsonl", "manifest.json"))
 
 

@@ -5,12 +5,12 @@ from datetime import UTC
 from typing import Any
 
 import polars as pl
-from django.db.models import CharField, F, Func, QuerySet
+from django.db.models import CharField, Exists, F, Func, OuterRef, Q, QuerySet
 from django.db.models.functions import Collate
 
 from analytics.releases.folder import Folder, json_line
 from analytics.releases.tables import to_parquet
-from judging.models import Campaign, DocumentVersion, GoldVersion, Run, TopicVersion
+from judging.models import Campaign, DocumentVersion, GoldVersion, Run, Slot, TopicVersion
 from judging.rankings import rankings_frame, read_rankings
 from judging.trec_tables import write_run
 from sampling.frames import FrameRefused, load_frame
@@ -82,7 +82,10 @@ def _documents(campaign: Campaign, columns: dict[str, Any]) -> Iterator[dict[str
 
 
 def write_corrections(campaign: Campaign, folder: Folder) -> None:
-    """Write corrections.jsonl: what of the collection was corrected, when and why, but not by whom."""
+    """Write corrections.jsonl: what of the collection was corrected, on which day and why, but not by whom.
+
+    Of gold answers only those are told that the campaign has used: others may be checks of a campaign to come.
+    """
     collection = campaign.collection
     kinds: dict[str, tuple[QuerySet[Any], dict[str, str]]] = {
         "document": (
@@ -91,7 +94,9 @@ def write_corrections(campaign: Campaign, folder: Folder) -> None:
         ),
         "topic": (TopicVersion.objects.filter(topic__collection=collection), {"topic_id": "topic__topic_id"}),
         "gold answer": (
-            GoldVersion.objects.filter(answer__topic__collection=collection),
+            GoldVersion.objects.filter(answer__topic__collection=collection).filter(
+                Exists(_used_in(campaign))
+            ),
             {"topic_id": "answer__topic__topic_id", "doc_id": "answer__document__doc_id", "grade": "grade"},
         ),
     }
@@ -99,10 +104,16 @@ def write_corrections(campaign: Campaign, folder: Folder) -> None:
     for what, (versions, columns) in kinds.items():
         found = versions.order_by(*(name for name in columns.values() if name != "grade"), "number")
         for number, at, why, *values in found.values_list("number", "created_at", "why", *columns.values()):
-            when = at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-            said = {"what": what, "version": number, "at": when, "why": why}
+            said = {"what": what, "version": number, "day": at.astimezone(UTC).date().isoformat(), "why": why}
             rows.append(said | dict(zip(columns, values, strict=True)))
     folder.write_lines("corrections.jsonl", rows)
+
+
+def _used_in(campaign: Campaign) -> QuerySet[Slot]:
+    """Return where the campaign has shown the answer's document as a check."""
+    pair = {"item__topic": OuterRef("answer__topic"), "item__document": OuterRef("answer__document")}
+    purpose = Slot.Purpose.CHECK
+    return Slot.objects.filter(Q(purpose=purpose) | Q(was=purpose), campaign=campaign, **pair)
 
 
 def write_runs(

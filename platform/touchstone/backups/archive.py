@@ -127,7 +127,9 @@ class Archive:
         )
 
     def _copy_new_files(self) -> None:
-        self.backups.keep_between(lambda: copy_files(self.backups, self.media, self._known, AT_REST))
+        known = dict(self._known)
+        self.backups.keep_between(lambda: copy_files(self.backups, self.media, known, AT_REST))
+        self._known = known  # only what is in the journal: after a fault all of it is copied again
         if self.receiver is not None and self.receiver.poll() is None:
             self.is_receiving()
 

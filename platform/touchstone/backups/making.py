@@ -20,6 +20,7 @@ from touchstone.backups.folder import (
     write_manifest,
 )
 from touchstone.backups.objects import ObjectStore, copy_objects
+from touchstone.files import MOMENTS
 
 STATE = """
 SELECT current_setting('server_version_num')::int, (SELECT system_identifier::text FROM pg_control_system()),
@@ -118,6 +119,7 @@ def _copy_database(address: str, draft: Path, major: int, dump: bool) -> None:
             "the database's role may not replicate: set DATABASE_BACKUP_URL to one that may, such as "
             "touchstone_backup, or choose --dump"
         )
+    postgres.tool("pg_waldump", major)  # the check needs it: better no copy than one that cannot be checked
     options = [f"--pgdata={draft / BASE}", "--format=plain", "--wal-method=stream", "--checkpoint=fast"]
     options += ["--manifest-checksums=SHA256", "--no-password", f"--dbname={target}"]
     postgres.run([postgres.tool("pg_basebackup", major), *options], address)
@@ -146,6 +148,8 @@ def copy_files(
     youngest = datetime.now(UTC).timestamp() - (at_rest or 0)
     for path in _files(media):
         name = str(path.relative_to(media))
+        if name.startswith(f"{MOMENTS}/"):
+            continue
         try:
             found = path.stat()
             seen = (found.st_size, found.st_mtime_ns)

@@ -11,7 +11,7 @@ from django.core.files.storage import default_storage
 
 from touchstone.backups import BackupError
 from touchstone.backups.folder import Backups, StoredFile, hash_of
-from touchstone.files import Entry, FilesUnavailable, Stream, is_on_s3
+from touchstone.files import MOMENTS, Entry, FilesUnavailable, Stream, is_on_s3
 
 # An object never changes. Should somebody have written over one by hand, its age tells: so far may clocks be apart.
 CLOCKS_APART = timedelta(hours=1)
@@ -59,6 +59,8 @@ def copy_objects(
     earlier, until = _earlier(backups)
     try:
         for entry in store.entries():
+            if entry.name.startswith(f"{MOMENTS}/"):
+                continue
             seen = (entry.size, int(entry.changed.timestamp()))
             is_known = known is not None and known.get(entry.name) == seen
             if is_known or (at_rest is not None and entry.changed > youngest):

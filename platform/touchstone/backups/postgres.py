@@ -33,8 +33,9 @@ def tool(name: str, major: int) -> str:
         path = folder / name
         if os.access(path, os.X_OK) and major_of(path) == major:
             return str(path)
+    package = f"postgresql-{major}" if name == "pg_waldump" else f"postgresql-client-{major}"
     raise BackupError(
-        f"the server is PostgreSQL {major}, and no {name} of that version is here: install postgresql-client-{major}"
+        f"the server is PostgreSQL {major}, and no {name} of that version is here: install {package}"
     )
 
 

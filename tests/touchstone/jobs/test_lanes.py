@@ -14,6 +14,7 @@ from job_kinds import gate, in_thread, marks, queue, state_of, until
 import analytics.tasks
 import judging.tasks
 import sampling.tasks
+import touchstone.retention
 import touchstone.tasks
 from judging.models import Collection
 from judging.services.files import queue_import
@@ -38,7 +39,8 @@ def next_of(lane):
 
 
 def test_every_kind_that_is_done_names_its_lane():
-    tasks = {task.__name__ for task in (analytics.tasks, judging.tasks, sampling.tasks, touchstone.tasks)}
+    of_apps = (analytics.tasks, judging.tasks, sampling.tasks, touchstone.retention, touchstone.tasks)
+    tasks = {module.__name__ for module in of_apps}
     done = {kind for kind, handler in jobs._handlers.items() if handler.__module__ in tasks}
     assert done == {kind.key for kind in lanes.KINDS}
     assert len(lanes.KINDS) == len(done)

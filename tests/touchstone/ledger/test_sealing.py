@@ -30,7 +30,7 @@ def seals_of(table):
 def test_a_seal_continues_the_one_before_it():
     first, second, third = seals_of(EVENT)
     assert [one.n_rows for one in (first, second, third)] == [3, 3, 3]
-    columns = sorted(("at", "actor_id", "verb", "subject", "detail"))
+    columns = sorted(("at", "actor_id", "verb", "subject", "detail", "salt"))
     assert first.columns == columns
     found = [one for _, one in lines(EVENT, columns, 0, second.up_to_id)]
     assert extend(BEGINNING, found[:3]).hex() == first.head

@@ -10,7 +10,7 @@ from worlds import make_user, make_world
 from touchstone import counters, replica
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def standby(servers, django_db_setup, django_db_blocker, tmp_path_factory):
     """Give the replica, and a world that is committed, so that it has it, too."""
     with django_db_blocker.unblock():

@@ -1,6 +1,7 @@
 """`manage.py backup`: the database and its files into a folder, once, or for ever with the log of every second."""
 
 import logging
+import shutil
 import time
 from argparse import ArgumentParser
 from collections.abc import Callable
@@ -60,9 +61,9 @@ class Command(BaseCommand):
             try:
                 check(made)
             except BackupError:
-                (
-                    made / MANIFEST
-                ).unlink()  # damaged: it counts for nothing, and no good one is removed for it
+                # It counts for nothing, no good one is removed for it, and it takes no room for long.
+                (made / MANIFEST).unlink()
+                shutil.rmtree(made, ignore_errors=True)
                 raise
             _sign("verified backup")
             tell(say, made, read_manifest(made))
