@@ -7,8 +7,9 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -25,6 +26,7 @@ from touchstone import counters, embedded, replica
 from touchstone.binaries import NOBODY
 from touchstone.models import User
 from touchstone.processes import Program
+from touchstone.settings import PATIENCE
 
 
 class Replica:
@@ -85,6 +87,21 @@ class Replica:
         finally:
             self.ask("SELECT pg_wal_replay_resume()")
 
+    @contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Let all its processes stand still, while the kernel goes on to acknowledge what is sent to them."""
+        server = self.program.process.pid
+        os.kill(server, signal.SIGSTOP)  # first, so that no further ones are made
+        others = Path(f"/proc/{server}/task/{server}/children").read_text().split()
+        try:
+            for pid in others:
+                os.kill(int(pid), signal.SIGSTOP)
+            yield
+        finally:
+            for pid in (*others, server):
+                with suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGCONT)
+
     def stop(self) -> None:
         self.program.stop()
 
@@ -119,6 +136,7 @@ def named_in_the_settings(made: Replica) -> Iterator[None]:
         **connection.settings_dict,
         "PORT": str(made.port),
         "CONN_MAX_AGE": 60,
+        "OPTIONS": {**connection.settings_dict["OPTIONS"], **PATIENCE},
     }
     replica.watch.forget()
     try:

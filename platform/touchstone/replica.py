@@ -8,14 +8,17 @@ answer, and where what was read on it failed before anything was sent.
 
 import functools
 import logging
+import os
+import socket
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
 
+import psycopg
 from django.conf import settings
 from django.core.exceptions import MiddlewareNotUsed
 from django.db import (
@@ -40,9 +43,11 @@ READING_METHODS = ("GET", "HEAD")
 OWN_WRITE = 10  # seconds for which whoever wrote reads from the primary
 MOST_BEHIND = 60.0  # seconds
 EVERY, EVERY_WHEN_AWAY = 2.0, 10.0  # seconds between two looks of a process
+LONGEST_LOOK = 1.5  # seconds after which a replica that says nothing is given up
 STUCK = 5.0  # seconds after which a look that has not ended is an answer
 # At most so many of a web process's four threads wait for the replica: one that freezes must not stop judging.
 _seats = threading.BoundedSemaphore(2)
+_readers: set[Any] = set()  # the connections that pages read from now
 _primary: ContextVar[Any] = ContextVar("primary", default=None)
 _END = object()
 
@@ -76,11 +81,13 @@ def _default_is(other: Any) -> Iterator[None]:
 @contextmanager
 def reading() -> Iterator[None]:
     """Let the replica be this thread's default connection."""
-    known = _primary.set(connections[DEFAULT_DB_ALIAS])
+    known, there = _primary.set(connections[DEFAULT_DB_ALIAS]), connections[ALIAS]
+    _readers.add(there)
     try:
-        with _default_is(connections[ALIAS]):
+        with _default_is(there):
             yield
     finally:
+        _readers.discard(there)
         _primary.reset(known)
 
 
@@ -165,6 +172,43 @@ def _pieces(content: Iterator[Any]) -> Iterator[Any]:
     finally:
         if is_begun:
             _seats.release()
+
+
+# -- one that freezes ---------------------------------------------------------------------------------------------
+
+
+def _cut(there: Any) -> None:
+    """End the wait of whoever waits on this connection by an error.
+
+    While the kernel of a frozen server, or a proxy before it, still acknowledges what is sent, no limit of TCP's
+    applies, and a limit of the server's is frozen with it.
+    """
+    is_open = there.connection
+    if is_open is None:
+        return
+    with (
+        suppress(OSError, psycopg.OperationalError),  # closed meanwhile, which is what was wanted
+        socket.socket(fileno=os.dup(is_open.fileno())) as same,
+    ):
+        same.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def _within(seconds: float) -> Iterator[None]:
+    """Give up what this thread asks the replica if it takes longer; connecting has a limit of its own."""
+    there, is_done = connections[ALIAS], threading.Event()
+
+    def watch_over() -> None:
+        while not is_done.wait(seconds):
+            _cut(there)
+
+    watcher = threading.Thread(target=watch_over, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        is_done.set()
+        watcher.join()
 
 
 # -- whoever has written ------------------------------------------------------------------------------------------
@@ -260,13 +304,17 @@ class Watch:
         with connection.cursor() as cursor:
             cursor.execute(_WRITTEN)
             self._lengths.append((time.monotonic(), int(cursor.fetchone()[0])))
+        asked_at = time.monotonic()
         try:
-            with connections[ALIAS].cursor() as cursor:
+            with _within(LONGEST_LOOK), connections[ALIAS].cursor() as cursor:
                 cursor.execute(_REPLAYED)
                 row = cursor.fetchone()
         except (DatabaseError, InterfaceError):
             connections[ALIAS].close()
             self._fault, self._complete_at = "does not answer", -float("inf")
+            if time.monotonic() - asked_at >= LONGEST_LOOK:  # silent: then whoever reads there waits in vain
+                for there in list(_readers):
+                    _cut(there)
         else:
             self._fault = "" if row else "is no replica"
             if row:

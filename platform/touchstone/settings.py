@@ -69,15 +69,23 @@ def database_from_url(url: str, pooler: str = POOLER) -> dict[str, object]:
     }
 
 
+# Of a replica: one that is away is noticed soon, and the primary answers then.
+PATIENCE = {
+    "connect_timeout": 2,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+
+
 def replica_from_url(url: str) -> dict[str, object]:
     made = database_from_url(url)
     if made["USER"] == rights.READ:
         raise ImproperlyConfigured(
             f"READ_DATABASE_URL: pages read as {rights.WEB}; {rights.READ} does not see all"
         )
-    # One that is away is noticed soon: the primary answers then.
-    patience = {"connect_timeout": 2, "keepalives_idle": 5, "keepalives_interval": 2, "keepalives_count": 3}
-    return {**made, "OPTIONS": {**made["OPTIONS"], **patience, "tcp_user_timeout": 10_000}}  # type: ignore[dict-item]
+    return {**made, "OPTIONS": {**made["OPTIONS"], **PATIENCE}}  # type: ignore[dict-item]
 
 
 def _parameters(query: str) -> dict[str, str]:

@@ -6,8 +6,9 @@ import time
 import uuid
 
 import pytest
-from django.db import connection, connections
+from django.db import OperationalError, connection, connections
 from django.http import HttpResponse, StreamingHttpResponse
+from django.test import Client
 from job_kinds import until
 from read_replica import address, asked, body_of, client_of, close, commit, is_replica, outcomes, where
 
@@ -95,6 +96,67 @@ def test_one_that_goes_away_between_two_looks_costs_one_attempt(stand, monkeypat
     assert outcomes() == {"replica": 1, "failed": 1}
     assert any("the primary answers" in message for message in caplog.messages)
     assert asked(where).content == b"replica", "it was looked at anew"
+
+
+def test_a_frozen_replica_leaves_the_process_ready_and_its_page_is_the_primarys(stand):
+    made, _ = stand
+    is_frozen, may_go_on = threading.Event(), threading.Event()
+    reads = threading.Event()
+
+    def view(request):
+        if is_replica():
+            reads.set()
+            is_frozen.wait(20)
+        return where()
+
+    def freeze():
+        reads.wait(20)
+        with made.frozen():
+            is_frozen.set()
+            found.append(replica.watch.words())
+            may_go_on.wait(60)
+        connections.close_all()
+
+    found = []
+    thread = threading.Thread(target=freeze)
+    thread.start()
+    try:
+        began = time.monotonic()
+        assert asked(view).content == b"primary", "it was begun on the replica"
+        assert replica.LONGEST_LOOK <= time.monotonic() - began < 10
+        assert found == ["does not answer"]
+        health.watch.forget()
+        began = time.monotonic()
+        answer = Client().get("/readyz")
+        assert time.monotonic() - began < 5
+        assert (answer.status_code, answer.json()["status"]) == (200, "degraded")
+        assert answer.json()["checks"]["replica"] == "does not answer"
+        assert asked(where).content == b"primary"
+        assert outcomes() == {"failed": 1, "behind": 1}
+    finally:
+        may_go_on.set()
+        thread.join(30)
+    until(replica.watch.is_usable, 20)
+    assert [asked(where).content for _ in range(3)] == [b"replica"] * 3, "and both seats are free"
+
+
+def test_an_open_connection_that_says_nothing_is_given_up(stand):
+    made, _ = stand
+    cursor = connections[replica.ALIAS].cursor()
+    began = time.monotonic()
+    with made.frozen(), pytest.raises(OperationalError), replica._within(0.7):
+        cursor.execute("SELECT 1")
+    assert 0.7 <= time.monotonic() - began < 5, "by itself it would wait for ever"
+    connections[replica.ALIAS].close()
+    with replica._within(0.7):
+        assert is_replica_itself()
+    time.sleep(0.8)
+    assert is_replica_itself(), "the control: one that answers is left alone"
+
+
+def is_replica_itself():
+    with replica.reading():
+        return is_replica()
 
 
 def test_an_address_of_the_primary_is_no_replica(stand, monkeypatch):
