@@ -1,10 +1,12 @@
 """The container files say the same as the code beside them: versions, commands, settings, secrets."""
 
 import json
+import os
 import re
 import shlex
 import shutil
 import subprocess
+import sys
 import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
@@ -123,8 +125,59 @@ def test_no_secret_has_a_default_and_every_service_of_ours_gets_them():
         assert environment["HTTPS"] == "${HTTPS:-1}"
     assert all(SERVICES[name]["environment"]["TOUCHSTONE_ROLE"] == "worker" for name in LANES_OF)
     assert SERVICES["metrics"]["environment"]["METRICS_SITE"] == "http://web:8000"
-    mounted = SERVICES["backup"]["volumes"][-1].rpartition(":")[2]
+    (mount,) = [one for one in SERVICES["backup"]["volumes"] if one.startswith("${TOUCHSTONE_BACKUP")]
+    mounted = mount.rpartition(":")[2]
     assert SERVICES["metrics"]["environment"]["TOUCHSTONE_BACKUP"] == mounted, "so that none at all is told"
+
+
+# What leads to a store of files, a pooler and a replica; where nobody says anything there is none.
+CHOSEN = ("READ_DATABASE_URL", "POOLER", "FILES_URL")
+OF_S3 = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL_S3")
+OF_S3 += ("AWS_REQUEST_CHECKSUM_CALCULATION",)
+
+
+def unsaid(value: str, variable: str) -> str:
+    """Return what a service gets where the file .env does not have the variable."""
+    return re.fullmatch(rf"\$\{{{variable}:-(.*)\}}", value).group(1)
+
+
+@pytest.mark.parametrize("service", PRODUCT)
+def test_what_a_service_gets_where_nothing_is_chosen_is_what_it_has_without_the_variable(service):
+    given = SERVICES[service]["environment"]
+    assert {name: unsaid(given[name], name) for name in CHOSEN} == dict.fromkeys(CHOSEN, "")
+    assert int(unsaid(given["FILES_CACHE_BYTES"], "FILES_CACHE_BYTES")) == settings.FILES_CACHE_BYTES
+
+
+SAYS_WHAT_IS_CHOSEN = """
+import json
+from boto3.session import Session
+from django.conf import settings
+client = Session().client("s3")
+print(json.dumps([
+    sorted(settings.DATABASES), settings.POOLER, settings.STORAGES["default"]["BACKEND"], client.meta.endpoint_url,
+    client.meta.config.request_checksum_calculation, Session().get_credentials() is None,
+]))
+"""
+
+
+def test_settings_and_the_client_of_s3_take_what_is_unsaid_as_not_set(tmp_path):
+    given = {name: unsaid(SERVICES["worker"]["environment"][name], name) for name in (*CHOSEN, *OF_S3)}
+    without = {key: value for key, value in os.environ.items() if not key.startswith("AWS_")}
+    without |= {"AWS_EC2_METADATA_DISABLED": "true", "HOME": str(tmp_path)}
+    without |= {"DJANGO_SETTINGS_MODULE": "touchstone.settings"}
+    first, second, refused = (
+        subprocess.run(
+            [sys.executable, "-c", SAYS_WHAT_IS_CHOSEN],
+            env={**without, **more},
+            cwd=REPOSITORY,
+            capture_output=True,
+            text=True,
+        )
+        for more in ({}, given, {**given, "AWS_DEFAULT_REGION": ""})
+    )
+    assert json.loads(first.stdout)[:2] == [["default"], ""], first.stderr
+    assert second.stdout == first.stdout, second.stderr
+    assert "Invalid endpoint" in refused.stderr, "the control: an empty region is not one that is not set"
 
 
 def test_the_owner_of_the_database_is_known_to_prepare_alone():
@@ -234,11 +287,14 @@ def test_data_lie_in_declared_volumes_where_the_images_keep_them():
     (folder,) = re.findall(r"TOUCHSTONE_VAR=(\S+)", DOCKERFILE)
     files = settings.MEDIA_ROOT.relative_to(settings.VAR)
     counts = counters.folder().relative_to(settings.VAR)
-    ours = [f"files:{folder}/{files}", f"counters:{folder}/{counts}", "/tmp"]  # noqa: S108 (a container's own)
-    assert all(mounts[name] == ours for name in PRODUCT)
+    cache = settings.FILES_CACHE.relative_to(settings.VAR)
+    ours = [f"{name}:{folder}/{name}" for name in map(str, (files, cache, counts))]
+    assert all(mounts[name] == [*ours, "/tmp"] for name in PRODUCT)  # noqa: S108 (a container's own)
     # A new volume gets the owner that the image's folder has.
     (made,) = [line for line in instructions("RUN") if "--owner touchstone" in line]
-    assert {f"{folder}/{files}", f"{folder}/{counts}", f"{folder}/backup"} <= set(made.split())
+    wanted = {f"{folder}/{name}" for name in (files, cache, counts, "backup")}
+    assert wanted <= set(made.split())
+    assert not wanted <= set(made.replace(f"{folder}/{cache}", "").split()), "the control"
     assert mounts["backup"] == [
         f"files:{folder}/{files}:ro",
         f"${{TOUCHSTONE_BACKUP:-backup}}:{folder}/backup",
@@ -254,7 +310,7 @@ def test_data_lie_in_declared_volumes_where_the_images_keep_them():
     # Static files are made with the image: a volume over their folder would serve those of an older one.
     assert settings.STATIC_ROOT != settings.MEDIA_ROOT
     assert mounts["front"] == [f"certificates:{folder}/certificates", "/tmp"]  # noqa: S108
-    assert set(COMPOSE["volumes"]) == {"backup", "certificates", "counters", "database", "files"}
+    assert set(COMPOSE["volumes"]) == {"backup", "cache", "certificates", "counters", "database", "files"}
 
 
 def test_whoever_connects_over_the_network_needs_a_password_and_may_replicate_with_it():

@@ -11,8 +11,10 @@ from pathlib import Path
 import kubernetes_validate
 import pytest
 import yaml
+from django.conf import settings
 
 from touchstone import front
+from touchstone.counters import folder
 from touchstone.management.commands.stack import BEAT, LANES_OF, METRICS, WEB, worker_command
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -200,18 +202,47 @@ def test_pods_have_no_rights_no_secret_of_others_and_limits():
     assert {pod["securityContext"]["runAsUser"] for pod in pods().values()} == {int(uid)}
 
 
+VAR = "/var/lib/touchstone"
+WRITTEN = {
+    str(path.relative_to(settings.VAR)) for path in (settings.MEDIA_ROOT, settings.FILES_CACHE, folder())
+}
+
+
+def not_writable(pod: dict, container: dict) -> set[str]:
+    """Return the folders of the product that a container cannot write, because no volume is there."""
+    volumes = {volume["name"] for volume in pod["volumes"]}
+    mounts = [mount for mount in container["volumeMounts"] if not mount.get("readOnly")]
+    there = {mount["mountPath"] for mount in mounts if mount["name"] in volumes}
+    return {name for name in WRITTEN if f"{VAR}/{name}" not in there}
+
+
+def test_whoever_reads_and_stores_files_can_write_each_folder_that_the_settings_name():
+    assert {"files", "cache", "counters"} == WRITTEN
+    for name in ("web", *LANES_OF):
+        pod = pods()[name]
+        container = next(one for one in pod["containers"] if one["name"] == name)
+        assert not_writable(pod, container) == set(), name
+        planted = copy.deepcopy(container)
+        planted["volumeMounts"] = [one for one in planted["volumeMounts"] if one["name"] != "cache"]
+        assert not_writable(pod, planted) == {"cache"}, "the control"
+        (size,) = [one["emptyDir"]["sizeLimit"] for one in pod["volumes"] if one["name"] == "cache"]
+        # A file in use may exceed the bound, and a pod that exceeds its volume's is ended.
+        assert int(size.removesuffix("Gi")) * 2**30 >= 2 * settings.FILES_CACHE_BYTES
+    # Of a unit the whole folder is its own.
+    assert f"TOUCHSTONE_VAR={VAR} " in common()
+    assert "\nStateDirectory=touchstone\n" in common()
+
+
 def test_probes_ask_what_they_should_and_one_web_pod_always_stays():
     web = containers()["web"]
     asked = {name: web[f"{name}Probe"]["httpGet"]["path"] for name in ("startup", "readiness", "liveness")}
     assert asked == {"startup": "/livez", "readiness": "/readyz", "liveness": "/livez"}
-    settings = {
-        manifest["metadata"]["name"]: manifest["data"] for manifest in manifests() if "data" in manifest
-    }
+    data = {manifest["metadata"]["name"]: manifest["data"] for manifest in manifests() if "data" in manifest}
     for name in ("startup", "readiness", "liveness"):
         headers = {
             header["name"]: header["value"] for header in web[f"{name}Probe"]["httpGet"]["httpHeaders"]
         }
-        assert headers["Host"] in settings["touchstone"]["ALLOWED_HOSTS"].split(",")
+        assert headers["Host"] in data["touchstone"]["ALLOWED_HOSTS"].split(",")
         assert headers["X-Forwarded-Proto"] == "https"
     by_kind = {
         (manifest["kind"], manifest["metadata"]["name"]): manifest["spec"]
@@ -222,7 +253,7 @@ def test_probes_ask_what_they_should_and_one_web_pod_always_stays():
     assert by_kind["PodDisruptionBudget", "touchstone-web"]["minAvailable"] == 1
     assert by_kind["Deployment", "touchstone-web"]["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
     asks = set(re.findall(r"\{\$(\w+)", (REPOSITORY / "deploy" / "Caddyfile").read_text()))
-    assert asks - {"SITE_BIND"} <= set(settings["touchstone-front"])
+    assert asks - {"SITE_BIND"} <= set(data["touchstone-front"])
 
 
 def test_nobody_reaches_the_web_pods_but_the_front_door_and_prometheus():
@@ -247,3 +278,5 @@ def test_nobody_reaches_the_web_pods_but_the_front_door_and_prometheus():
         if manifest["kind"] == "Service"
     }
     assert [name for name, spec in services.items() if "type" in spec] == ["touchstone-front"]
+    ports = {port["port"] for rule in policies["out"]["egress"] for port in rule.get("ports", [])}
+    assert {5432, 6432, 6379, 443} <= ports, "PostgreSQL, a pooler, Redis, files"
