@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -162,8 +163,10 @@ def faults(site: str, web: "Program") -> list[str]:
         return [str(error)]
     page = fetch(f"{site}/login/")
     style = re.search(r'href="(/static/[^"]+\.css)"', page)
-    health = json.loads(fetch(f"{site}/readyz"))["checks"]
-    wrong = [f"/readyz says of {name}: {health[name]}" for name in NEEDED if health[name] != "ok"]
+    health = json.loads(fetch(f"{site}/readyz", also=503))["checks"]  # with 503 it says what is wrong
+    # Without a database nothing behind it is looked at.
+    said = {name: health.get(name, "not looked at") for name in NEEDED}
+    wrong = [f"/readyz says of {name}: {words}" for name, words in said.items() if words != "ok"]
     if "Log in" not in page or style is None:
         return [*wrong, "the page of the log-in is not as it should be"]
     if not fetch(site + style.group(1)):
@@ -171,10 +174,16 @@ def faults(site: str, web: "Program") -> list[str]:
     return wrong
 
 
-def fetch(address: str) -> str:
-    """Return what stands at an address of the web process."""
-    with urllib.request.urlopen(address, timeout=30) as response:  # noqa: S310 (a loopback address of ours)
-        return str(response.read().decode())
+def fetch(address: str, also: int = 200) -> str:
+    """Return what stands at an address of the web process, if it answers 200 or the other status."""
+    try:
+        with urllib.request.urlopen(address, timeout=30) as response:  # noqa: S310 (a loopback address of ours)
+            return str(response.read().decode())
+    except urllib.error.HTTPError as error:
+        if error.code != also:
+            raise
+        with error:
+            return error.read().decode()
 
 
 def main() -> int:
