@@ -132,11 +132,12 @@ def named_in_the_settings(made: Replica) -> Iterator[None]:
     """Let the product know the replica, as READ_DATABASE_URL does."""
     connect = BaseDatabaseWrapper.ensure_connection
     BaseDatabaseWrapper.ensure_connection = connect_the_replica_too(connect)  # type: ignore[method-assign]
+    known: dict[str, Any] = connection.settings_dict
     settings.DATABASES[replica.ALIAS] = {
-        **connection.settings_dict,
+        **known,
         "PORT": str(made.port),
         "CONN_MAX_AGE": 60,
-        "OPTIONS": {**connection.settings_dict["OPTIONS"], **PATIENCE},
+        "OPTIONS": {**known["OPTIONS"], **PATIENCE},
     }
     replica.watch.forget()
     try:

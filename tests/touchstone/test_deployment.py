@@ -1,7 +1,5 @@
 """The container files say the same as the code beside them: versions, commands, settings, secrets."""
 
-import http.server
-import importlib.util
 import json
 import os
 import re
@@ -9,12 +7,9 @@ import shlex
 import shutil
 import subprocess
 import sys
-import threading
 import tomllib
-import urllib.error
 from fnmatch import fnmatch
 from pathlib import Path
-from types import SimpleNamespace
 from urllib.parse import urlsplit
 
 import pytest
@@ -137,8 +132,13 @@ def test_no_secret_has_a_default_and_every_service_of_ours_gets_them():
 
 # What leads to a store of files, a pooler and a replica; where nobody says anything there is none.
 CHOSEN = ("READ_DATABASE_URL", "POOLER", "FILES_URL")
-OF_S3 = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL_S3")
-OF_S3 += ("AWS_REQUEST_CHECKSUM_CALCULATION",)
+OF_S3 = (
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_DEFAULT_REGION",
+    "AWS_ENDPOINT_URL_S3",
+    "AWS_REQUEST_CHECKSUM_CALCULATION",
+)
 
 
 def unsaid(value: str, variable: str) -> str:
@@ -375,53 +375,3 @@ def test_docker_compose_accepts_the_file():
     refused = subprocess.run(command, env={}, capture_output=True, text=True)
     assert refused.returncode != 0
     assert "is not set" in refused.stderr
-
-
-# -- .ci/image.py: what it finds wrong with the web process of the image --------------------------------------------
-
-
-@pytest.fixture
-def tried():
-    """Return what .ci/image.py says of a web process whose /readyz answers so."""
-    spec = importlib.util.spec_from_file_location("image_check", REPOSITORY / ".ci" / "image.py")
-    program = importlib.util.module_from_spec(spec)
-    sys.modules["image_check"] = program  # its dataclass asks for it
-    spec.loader.exec_module(program)
-    pages = {"/livez": (200, "ok"), "/login/": (200, 'Log in <link href="/static/a.css">')}
-    pages["/static/a.css"] = (200, "a")
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            status, text = pages[self.path]
-            self.send_response(status)
-            self.end_headers()
-            self.wfile.write(text.encode())
-
-        def log_message(self, *words):
-            """Say nothing."""
-
-    site = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=site.serve_forever, daemon=True).start()
-    web = SimpleNamespace(process=SimpleNamespace(poll=lambda: None))
-
-    def found(status, **checks):
-        pages["/readyz"] = (status, json.dumps({"checks": checks}))
-        return program.faults(f"http://127.0.0.1:{site.server_port}", web)
-
-    yield found
-    site.shutdown()
-    site.server_close()
-    del sys.modules["image_check"]
-
-
-def test_what_readyz_says_with_503_is_told_in_a_line(tried):
-    assert tried(200, database="ok", write="ok", schema="ok", worker="none is running") == []
-    said = tried(503, database="ok", write="the disk is full", schema="ok")
-    assert said == ["/readyz says of write: the disk is full"]
-    assert tried(503, database="does not answer") == [
-        "/readyz says of database: does not answer",
-        "/readyz says of write: not looked at",
-        "/readyz says of schema: not looked at",
-    ]
-    with pytest.raises(urllib.error.HTTPError):
-        tried(500)
