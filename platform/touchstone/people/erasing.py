@@ -41,7 +41,7 @@ from touchstone.models import (
     record,
 )
 from touchstone.people.texts import TEXTS, Text, changes, places, write
-from touchstone.people.words import Words, erased_name, words_of
+from touchstone.people.words import Words, erased_name, is_generated, words_of
 from touchstone.sessions import SessionStore
 
 PATIENCE_SECONDS = 600.0  # for transactions that began before and must end before their neighbours are sealed
@@ -60,11 +60,12 @@ class CannotErase(Exception):
 
 @dataclass
 class ErasureReport:
-    """What was done: rows of each table that lost a text, and where a name still stands."""
+    """What was done: rows of each table that lost a text, market names no text lost, and where a name still stands."""
 
     name: str
     texts: dict[str, int] = field(default_factory=dict)
     comments: int = 0
+    not_sought: list[str] = field(default_factory=list)
     left: list[tuple[str, str, int]] = field(default_factory=list)
 
     def count(self, text: Text, n: int = 1) -> None:
@@ -97,12 +98,11 @@ def erase(
     CannotErase
         If somebody else has the name that the account would get, or a transaction keeps rows from being sealed.
     """
-    name = erased_name(user.pk)
-    if User.objects.filter(username__iexact=name).exclude(pk=user.pk).exists():
-        raise CannotErase(f"another account is called {name}: give it another name first")
-    of_markets = Participant.objects.filter(assessor__user=user).values_list("participant", flat=True)
-    words, done = words_of(user, [*also, *of_markets]), ErasureReport(name)
+    name = free_name(user)
     _close(user)
+    of_markets = set(Participant.objects.filter(assessor__user=user).values_list("participant", flat=True))
+    words, done = words_of(user, [*also, *filter(is_generated, of_markets)]), ErasureReport(name)
+    done.not_sought = sorted(one for one in of_markets - {*also, ""} if not is_generated(one))
     _erase_own_rows(user, done)
     _erase_own_events(user, done, say)
     for text in TEXTS if words else ():
@@ -116,6 +116,14 @@ def erase(
     return done
 
 
+def free_name(user: User) -> str:
+    """Return the name that the account gets, or raise CannotErase: then nothing has been done."""
+    name = erased_name(user.pk)
+    if User.objects.filter(username__iexact=name).exclude(pk=user.pk).exists():
+        raise CannotErase(f"another account is called {name}: give it another name first")
+    return name
+
+
 def _close(user: User) -> None:
     """Close the account; nothing is judged in its name from here on, and no session or key works."""
     with transaction.atomic():
@@ -127,10 +135,9 @@ def _close(user: User) -> None:
 
 
 def _erase_own_rows(user: User, done: ErasureReport) -> None:
-    """Empty what stands in rows of the person's own, whatever it says."""
+    """Empty what stands in rows of the person's own, whatever it says, but names by which texts are searched."""
     with transaction.atomic():
         mine = Assessor.objects.filter(user=user)
-        Participant.objects.filter(assessor__in=mine).update(participant="", study="", session="")
         ImportedName.objects.filter(assessor__in=mine).delete()
         CollectionMember.objects.filter(user=user).delete()
         IdempotentRequest.objects.filter(user=user).delete()
@@ -188,7 +195,10 @@ def _clean_sessions(words: Words) -> None:
             Session.objects.filter(pk=session.pk).update(session_data=encoded)
 
 
+@transaction.atomic
 def _rename(user: User, name: str) -> None:
+    """Take the names out by which texts were searched, last: whoever begins again needs them."""
+    Participant.objects.filter(assessor__user=user).update(participant="", study="", session="")
     user.username, user.first_name, user.last_name, user.email, user.language = name, "", "", "", ""
     user.last_login = None
     user.save(update_fields=["username", "first_name", "last_name", "email", "language", "last_login"])

@@ -1,6 +1,7 @@
 """Where people write about people: every column of free text in which a name may stand, in one table.
 
 What is judged (documents, topics, runs) is content, no word of anybody's here; releases stay as they were published.
+The name of a file of gold is sealed with its grades and cannot be changed: in `judging_goldanswer.source` it stays.
 `manage.py person` says where a word still stands in any column of any table.
 """
 
@@ -31,7 +32,6 @@ TEXTS = (
     Text("judging_judgment", "comment", by_function=True, is_sealed=True),
     Text("judging_adjudication", "reason", by_function=True, is_sealed=True),
     Text("sampling_topicfinding", "reason", by_function=True, is_sealed=True),
-    Text("judging_goldanswer", "source", by_function=True),
     Text("judging_scale", "name", by_function=True),
     Text("judging_message", "text", by_function=True),
     Text("judging_invitation", "note", by_function=True),
@@ -94,10 +94,16 @@ def _renamed_value(text: Text, old: str, words: Words) -> str:
 
 
 def write(text: Text, key: Any, value: str) -> None:
-    """Write the value into the row, by the owner's function where nobody else may."""
+    """Write the value into the row, by the owner's function where nobody else may.
+
+    The function waits for whoever is sealing, however long that takes: a role's `lock_timeout` is for requests.
+    """
     with connection.cursor() as cursor:
         if text.by_function:
-            cursor.execute("SELECT touchstone_erase(%s, %s, %s)", [text.table, key, value])
+            cursor.execute(
+                "SELECT set_config('lock_timeout', '0', true), touchstone_erase(%s, %s, %s)",
+                [text.table, key, value],
+            )
         else:
             kind = "jsonb" if text.is_json else "text"
             cursor.execute(

@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 SHORTEST = 3  # characters
+SHORTEST_GENERATED = 12
 
 
 class Words:
@@ -66,6 +67,17 @@ def words_of(user: Any, also: Iterable[str] = ()) -> Words:
     full = f"{user.first_name} {user.last_name}".strip() if user.first_name and user.last_name else ""
     login = user.get_username() if "@" in user.get_username() else ""
     return Words(filter(None, [login, user.email, full, *also]), erased_name(user.pk))
+
+
+def is_generated(name: str) -> bool:
+    """Whether a market's name looks made by a machine: then it stands in no text by chance.
+
+    Anybody may come with a market's name of their choice, and must not choose what is replaced in the texts of all.
+
+    >>> is_generated("5a9d64f5f6dfdd0001eaa73d"), is_generated("relevant"), is_generated("nonrelevant-docs")
+    (True, False, False)
+    """
+    return len(name) >= SHORTEST_GENERATED and any(map(str.isdigit, name)) and any(map(str.isalpha, name))
 
 
 def erased_name(key: int) -> str:

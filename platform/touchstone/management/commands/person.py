@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from touchstone.models import User
-from touchstone.people.erasing import CannotErase, erase, releases_of
+from touchstone.people.erasing import CannotErase, erase, free_name, releases_of
 from touchstone.people.exporting import export
 
 
@@ -47,16 +47,17 @@ class Command(BaseCommand):
             self._export(_user(user or ""), options["export"])
 
     def _erase_again(self, path: Path) -> None:
+        wanted: dict[int, bool] = {}
         try:
-            lines = [line.split() for line in path.read_text().splitlines() if line.strip()]
-            wanted = {int(key): "comments" in rest for key, *rest in lines}
+            for key, *rest in (line.split() for line in path.read_text().splitlines() if line.strip()):
+                wanted[int(key)] = "comments" in rest or wanted.get(int(key), False)
         except (OSError, ValueError) as error:
             raise CommandError(f"{path} cannot be read as lines like “17 comments”: {error}") from error
         for user in User.objects.filter(pk__in=wanted).order_by("pk"):
             self._erase(user, wanted[user.pk], [])
 
     def _note(self, user: User, comments: bool) -> None:
-        """Write down who is to be erased again after a restore: a number, no name."""
+        """Write down who is to be erased again after a restore: a number, no name; otherwise nothing is begun."""
         path = settings.VAR / "erased.txt"
         line = f"{user.pk} comments" if comments else f"{user.pk}"
         try:
@@ -64,9 +65,10 @@ class Command(BaseCommand):
                 with path.open("a") as file:
                     file.write(f"{line}\n")
         except OSError as error:
-            self.stderr.write(
-                f"{path} cannot be written ({error.strerror}). After a restore erase {line} again."
-            )
+            raise CommandError(
+                f"Nothing was erased: {path} cannot be written ({error.strerror}), and after a restore nobody would "
+                "know whom to erase again. Make it writable; docs/privacy.md says how with Docker Compose."
+            ) from error
 
     def _export(self, user: User, path: Path) -> None:
         try:
@@ -79,14 +81,20 @@ class Command(BaseCommand):
 
     def _erase(self, user: User, comments: bool, also: list[str]) -> None:
         try:
+            free_name(user)  # who is refused is not noted
+            self._note(user, comments)
             done = erase(user, comments=comments, also=also, say=self.stdout.write)
         except CannotErase as error:
             raise CommandError(str(error)) from error
-        self._note(user, comments)
         texts = ", ".join(f"{table} {n:,}" for table, n in sorted(done.texts.items()) if n)
         self.stdout.write(f"The account is {done.name} now. Texts that lost a name: {texts or 'none'}.")
         if comments:
             self.stdout.write(f"Comments erased: {done.comments:,}.")
+        if done.not_sought:
+            self.stdout.write(
+                f"Not looked for in texts: the market's names {', '.join(done.not_sought)}, which anybody may have "
+                "chosen. Run it again with the number and --also for those that name the person."
+            )
         for table, column, n in done.left:
             self.stdout.write(f"Not touched: {n:,} rows of {table} have one of the words in {column}.")
         for release, names in releases_of(user):
