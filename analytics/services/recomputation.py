@@ -200,7 +200,7 @@ def _newest_event(kind: str, key: str) -> Subquery:
 
 
 def _computed_just_now(campaign: Any) -> bool:
-    """Computations are kept for ever: a long one is made more rarely, so that they neither fill disk nor worker."""
+    """A long one is made more rarely: all of the last 24 hours are kept, and must fill neither disk nor worker."""
     if campaign.computed_at is None:
         return False
     pause = max(SHORTEST_PAUSE, PAUSE_FACTOR * timedelta(seconds=campaign.computed_in))

@@ -209,6 +209,40 @@ def test_the_job_of_an_hour_is_queued_once_and_says_what_it_removed(computed):
     assert {**context.result, "computations": 0} == dict.fromkeys(BY_NAME, 0)
 
 
+def backlog(computation, n):
+    """Make so many computations without numbers, all of one day, of which one stays."""
+    names = ", ".join(f'"{name}"' for name in columns_of("analytics_computation") if name != "created_at")
+    run(
+        f"""INSERT INTO analytics_computation ({names}, created_at)
+            SELECT {names}, date_trunc('day', now() AT TIME ZONE 'UTC') AT TIME ZONE 'UTC' - interval '36 hours'
+              FROM analytics_computation, generate_series(1, %s) WHERE id = %s""",  # noqa: S608
+        n,
+        computation.pk,
+    )
+
+
+def test_the_job_of_an_hour_goes_on_until_nothing_is_due(computed):
+    at_once = BY_NAME["computations"].at_once
+    backlog(computed, 12 * at_once)
+    start_due_retention()
+    context = jobs.Context(Job.objects.get(kind=retention.KIND))
+    retention.prune_by_job(context)
+    assert context.result["computations"] >= 12 * at_once - 2
+    assert pruned() == 0
+
+
+def test_when_its_time_is_up_the_job_leaves_the_rest_for_the_next_one(computed, monkeypatch):
+    monkeypatch.setattr(retention, "MOST_SECONDS", 0.0)
+    at_once = BY_NAME["computations"].at_once
+    backlog(computed, 2 * at_once)
+    Session.objects.create(session_key="old", session_data="", expire_date=ago(days=91))
+    start_due_retention()
+    context = jobs.Context(Job.objects.get(kind=retention.KIND))
+    retention.prune_by_job(context)
+    assert (context.result["sessions"], context.result["computations"]) == (1, at_once)
+    assert pruned() > 100
+
+
 @pytest.mark.usefixtures("made_roles")
 def test_a_worker_prunes_and_cannot_delete(servers):
     with session(servers, rights.WORKER) as worker:
