@@ -45,8 +45,15 @@ class VersionAnswer(serializers.ModelSerializer[Any]):
         source="corrected_by.username",
         default=None,
         allow_null=True,
-        help_text="Null for version 1, which was imported.",
+        help_text="Null for version 1, which was imported, and for whoever is no manager.",
     )
+
+    def to_representation(self, instance: Version) -> dict[str, Any]:
+        """Managers alone see user names."""
+        found: dict[str, Any] = super().to_representation(instance)
+        if not user_of(self.context["request"]).may_manage:
+            found["corrected_by"] = None
+        return found
 
 
 class DocumentVersionAnswer(VersionAnswer):
@@ -124,7 +131,7 @@ class DocumentVersions(Versions):
         """Correct a document's title or text. Who holds it goes on seeing the version they were given."""
         sent = _valid_body(DocumentCorrection, request)
         made = correct_document(document=self._row(), user=user_of(request), **sent)
-        return Response(DocumentVersionAnswer(made).data, status=201)
+        return Response(self.get_serializer(made).data, status=201)
 
 
 class TopicVersions(Versions):
@@ -159,7 +166,7 @@ class TopicVersions(Versions):
         made = correct_topic(
             topic=self._row(), user=user_of(request), **_valid_body(TopicCorrection, request)
         )
-        return Response(TopicVersionAnswer(made).data, status=201)
+        return Response(self.get_serializer(made).data, status=201)
 
 
 class GoldVersions(Versions):
@@ -189,7 +196,7 @@ class GoldVersions(Versions):
     def post(self, request: Request, collection_id: uuid.UUID, answer_pk: int) -> Response:
         """Correct a gold answer: checks on its document are right or wrong by the new grade from now on."""
         made = correct_gold(answer=self._row(), user=user_of(request), **_valid_body(GoldCorrection, request))
-        return Response(GoldVersionAnswer(made).data, status=201)
+        return Response(self.get_serializer(made).data, status=201)
 
 
 class RemovedAnswer(serializers.Serializer[Any]):
