@@ -92,15 +92,15 @@ class Replica:
         """Let all its processes stand still, while the kernel goes on to acknowledge what is sent to them."""
         server = self.program.process.pid
         os.kill(server, signal.SIGSTOP)  # first, so that no further ones are made
-        others = Path(f"/proc/{server}/task/{server}/children").read_text().split()
+        others = [int(pid) for pid in Path(f"/proc/{server}/task/{server}/children").read_text().split()]
         try:
             for pid in others:
-                os.kill(int(pid), signal.SIGSTOP)
+                os.kill(pid, signal.SIGSTOP)
             yield
         finally:
             for pid in (*others, server):
                 with suppress(ProcessLookupError):
-                    os.kill(int(pid), signal.SIGCONT)
+                    os.kill(pid, signal.SIGCONT)
 
     def stop(self) -> None:
         self.program.stop()
