@@ -18,6 +18,7 @@ from analytics.frames import current_arrays
 from analytics.services.recomputation import recompute
 from judging.models import Document, DocumentVersion, GoldAnswer, GoldVersion, Topic, TopicVersion
 from judging.services.assign import submit
+from judging.services.campaigns import open_slots
 from judging.services.corrections import correct_document, correct_gold, correct_topic
 from judging.services.errors import CorrectedMeanwhile, CorrectionRefused, NotFound
 from touchstone.ledger import sealing
@@ -228,6 +229,7 @@ def test_a_gold_answer_is_on_the_scale_of_the_campaigns_that_judge_the_pair(tmp_
 def test_a_release_has_the_words_in_force_and_lists_the_corrections_without_who(tmp_path, mara):
     campaign = make_campaign(tmp_path)
     judge_all(campaign, [make_assessor(campaign, name) for name in ("ann", "ben")])
+    open_slots(items=[campaign.items.order_by("id").first()], purpose="check", n_each=1, seed=1)
     topic = campaign.collection.topics.get(topic_id="t1")
     answers = GoldAnswer.objects.filter(topic__collection=campaign.collection).order_by("id")
     shown = campaign.slots.filter(purpose="check").order_by("id").first().item
