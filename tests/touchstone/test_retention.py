@@ -99,7 +99,8 @@ def test_thirty_days_of_computations_are_bounded_and_what_is_cited_stays(compute
     assert len(days) in (87, 88, 89)
     weeks = [
         at.isocalendar()[:2]
-        for at in left.filter(created_at__lt=ago(days=90)).values_list("created_at", flat=True)
+        # An hour more: one of them was made exactly 90 days before the transaction began, and is kept for its day.
+        for at in left.filter(created_at__lt=ago(days=90, hours=1)).values_list("created_at", flat=True)
     ]
     assert len(weeks) == len(set(weeks)) in (17, 18, 19)
     assert left.count() <= last_day + 90 + 19 + 10
