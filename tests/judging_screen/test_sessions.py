@@ -103,7 +103,8 @@ def test_the_summary_tells_the_session_and_stop_goes_home(open_screen):
     told = dict(zip(facts[::2], facts[1::2], strict=True))
     assert told["Judged in this session"] == "3"
     assert told["Active time"] == "1 minute"
-    assert told["Usual time per document"] == "20 seconds"
+    # The clock of the page goes on between the steps: on a busy machine the second of them takes half a second more.
+    assert told["Usual time per document"] in ("20 seconds", "21 seconds")
     page.click("#summary a.button")
     page.wait_for_url("**/judge/")
 
