@@ -183,7 +183,7 @@ def address(world, name):
 def body_of(answer):
     raw = b"".join(answer.streaming_content) if answer.streaming else answer.content
     once = r'(csrfmiddlewaretoken" value=|X-CSRFToken": |nonce=|data-csrf=)"[^"]*"'
-    return re.sub(r"\d+(\s|&nbsp;)(second|minute)s?", "", re.sub(once, "", raw.decode()))
+    return re.sub(r"(\d+|an?)(\s|&nbsp;)(second|minute)s?", "", re.sub(once, "", raw.decode()))
 
 
 def close(answer):

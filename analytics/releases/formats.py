@@ -101,7 +101,8 @@ RELEASE_FILES = (
     ),
     ReleaseFile(
         ("corrections.jsonl",),
-        "what of topics, documents and gold answers was corrected, when and why; version 1 is what was imported",
+        "what of topics, documents and gold answers was corrected, on which day and why (reasons are "
+        "published); version 1 is what was imported",
         read_objects,
     ),
     ReleaseFile(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from django.contrib.sessions.models import Session
 from django.db import transaction
-from django.db.models import Max, QuerySet
+from django.db.models import QuerySet
 
 from analytics.models import Release
 from analytics.releases.pseudonyms import pseudonym
@@ -27,7 +27,6 @@ from judging.models import (
     Participant,
 )
 from judging.services.leases import lock_requests
-from touchstone.access import end_access
 from touchstone.ledger import sealing
 from touchstone.models import (
     ApiToken,
@@ -129,8 +128,8 @@ def _close(user: User) -> None:
     with transaction.atomic():
         user.is_active = user.is_staff = user.is_superuser = False
         user.set_unusable_password()
+        # Saving another password ends sessions and keys (touchstone.access).
         user.save(update_fields=["is_active", "is_staff", "is_superuser", "password"])
-        end_access(user)
         Assessor.objects.filter(user=user).update(status=Assessor.Status.SUSPENDED)
 
 
@@ -221,9 +220,9 @@ def _erase_comments(user: User, say: Say) -> int:
 def _seal_up_to(table: str, key: int, say: Say) -> None:
     """Have the table sealed up to this row: what is not sealed is not erased, as its old line would be lost."""
     end, is_told = time.monotonic() + PATIENCE_SECONDS, False
-    while (Seal.objects.filter(table=table).aggregate(last=Max("up_to_id"))["last"] or 0) < key:
+    while not _is_sealed(table, key):
         sealing.seal_new_rows()
-        if (Seal.objects.filter(table=table).aggregate(last=Max("up_to_id"))["last"] or 0) >= key:
+        if _is_sealed(table, key):
             return
         if time.monotonic() > end:
             raise CannotErase(
@@ -233,6 +232,10 @@ def _seal_up_to(table: str, key: int, say: Say) -> None:
             say(f"Waiting until {table} is sealed ...")
             is_told = True
         time.sleep(0.5)
+
+
+def _is_sealed(table: str, key: int) -> bool:
+    return Seal.objects.filter(table=table, up_to_id__gte=key).exists()
 
 
 def releases_of(user: User) -> list[tuple[Release, list[str]]]:
