@@ -3,7 +3,8 @@
     python benchmarks/judging.py --seconds 8 --slots 1000,100000,1000000 --clients 16,64
 
 With --pooler, the product a third time, through Debian's PgBouncer in transaction mode (POOLER=transaction), and the
-price: its rate to the product's in the same run.
+price: its rate to the product's in the same run. With --former FOLDER, also another checkout with a .venv of its own,
+on a database that its own migrations made: what judging costs now, to what it cost then.
 
 For each size a database of its own with a campaign of 50 topics and so many open slots, and two gunicorns with the
 product's own options: the product, and the floor (parts/floor.py). 16, then 64 assessors with sessions of their own
@@ -31,6 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 from parts import load
 from parts.load import Round, Script
 from parts.places import (
+    FORMER,
     JUDGMENTS_PER_ITEM,
     POOLED,
     PRODUCT,
@@ -77,6 +79,8 @@ def measure(places: list[Place], n_clients: int, seconds: float) -> dict[int, di
 
 def take_turn(place: Place, name: str, n_clients: int, seconds: float, total: Round) -> None:
     """Measure for so long; a small campaign is filled up in between."""
+    if name == FORMER and place.former:
+        place, name = place.former, "product"
     end = total.seconds + seconds
     while total.seconds < end - 0.05:
         if place.n_used > place.n_slots // 20:
@@ -113,6 +117,8 @@ def compare(rounds: dict[int, dict[str, Round]]) -> dict[str, Any]:
             table[f"{n_slots} slots"]["ratio_of_pooled_to_direct"] = round(
                 rates[POOLED] / rates["product"], 3
             )
+        if FORMER in rates:
+            table[f"{n_slots} slots"]["ratio_to_former"] = round(rates["product"] / rates[FORMER], 3)
     sizes = sorted(rounds)
     rate = {n: table[f"{n} slots"]["product"]["judgments_per_second"] for n in sizes}
     table["rate_of_largest_to_smallest"] = round(rate[sizes[-1]] / rate[sizes[0]], 3)
@@ -177,13 +183,14 @@ def main() -> None:
     parser.add_argument(
         "--pooler", action="store_true", help="also through PgBouncer, which must be installed"
     )
+    parser.add_argument("--former", type=Path, help="another checkout, with a .venv of its own")
     parser.add_argument("--fill", nargs=2, type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.fill:
         print(json.dumps(fill(*arguments.fill)))
         return
     sizes, clients = ([int(n) for n in text.split(",")] for text in (arguments.slots, arguments.clients))
-    with open_places(sizes, max(clients), arguments.pooler) as places:
+    with open_places(sizes, max(clients), arguments.pooler, arguments.former) as places:
         figures = report(places, clients, arguments.seconds)
     print(json.dumps(figures, indent=2))
 

@@ -31,7 +31,8 @@ SERVERS = ("floor", "product")
 N_WEB = 2  # web processes of the product
 TURNS = ("floor in SQL", "floor", "product")  # the first two are views of one server
 POOLED = "product through PgBouncer"
-PRODUCT = ("product", POOLED)
+FORMER = "former product"  # of another checkout, on a database of its own
+PRODUCT = ("product", POOLED, FORMER)
 
 
 @dataclass
@@ -47,6 +48,12 @@ class Place:
     n_used: int = 0  # slots, since they were last filled up
     programs: dict[str, Program] = field(default_factory=dict)
     ports: dict[str, int] = field(default_factory=dict)
+    checkout: Path | None = None  # whose code it is; none: ours
+    former: "Place | None" = None
+
+    @property
+    def python(self) -> str:
+        return str(self.checkout / ".venv/bin/python") if self.checkout else sys.executable
 
     @property
     def server_log(self) -> Path:
@@ -54,7 +61,8 @@ class Place:
 
     @property
     def turns(self) -> tuple[str, ...]:
-        return (*TURNS, POOLED) if POOLED in self.ports else TURNS
+        more = {POOLED: POOLED in self.ports, FORMER: self.former is not None}
+        return (*TURNS, *(name for name, is_there in more.items() if is_there))
 
     def port(self, turn: str) -> int:
         return self.ports[turn if turn in PRODUCT else "floor"]
@@ -68,8 +76,10 @@ def say(text: str) -> None:
 
 
 @contextlib.contextmanager
-def open_places(sizes: list[int], n_assessors: int, is_pooled: bool = False) -> Iterator[list[Place]]:
-    """Start PostgreSQL and Redis in a throw-away folder, and on them a place for each size."""
+def open_places(
+    sizes: list[int], n_assessors: int, is_pooled: bool = False, former: Path | None = None
+) -> Iterator[list[Place]]:
+    """Start PostgreSQL and Redis in a throw-away folder, and on them a place for each size (and former checkout)."""
     folder = Path(tempfile.mkdtemp(prefix="touchstone-judging-"))
     places: list[Place] = []
     try:
@@ -77,33 +87,42 @@ def open_places(sizes: list[int], n_assessors: int, is_pooled: bool = False) -> 
             for n_slots in sizes:
                 say(f"making a campaign of {n_slots:,} open slots")
                 places.append(make_place(folder / f"judging_{n_slots}", servers, n_slots, n_assessors))
+                if former is not None:
+                    root = folder / f"former_{n_slots}"
+                    places[-1].former = make_place(root, servers, n_slots, n_assessors, former)
+            everywhere = [one for place in places for one in (place, place.former) if one is not None]
             try:
-                for place in places:
+                for place in everywhere:
                     start_web(place)
+                for place in places:
                     if is_pooled:
                         start_pooled_web(place, servers)
                 with psycopg.connect(servers.database_url, autocommit=True) as superuser:
                     superuser.execute("CHECKPOINT")
                 yield places
             finally:
-                for place in places:
+                for place in everywhere:
                     for program in place.programs.values():
                         program.stop()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def make_place(root: Path, servers: embedded.Servers, n_slots: int, n_assessors: int) -> Place:
+def make_place(
+    root: Path, servers: embedded.Servers, n_slots: int, n_assessors: int, checkout: Path | None = None
+) -> Place:
     with psycopg.connect(servers.database_url, autocommit=True) as superuser:
         superuser.execute(f"CREATE DATABASE {root.name}".encode())
-    place = Place(n_slots, root, f"{servers.database_url.rpartition('/')[0]}/{root.name}")
+    url = f"{servers.database_url.rpartition('/')[0]}/{root.name}"
+    place = Place(n_slots, root, url, checkout=checkout)
     root.mkdir()
     # The product finds its servers where `manage.py stack` writes them: over loopback, without TLS.
     embedded.announce(root, servers, [])
     state = json.loads((root / "stack.json").read_text())
     (root / "stack.json").write_text(json.dumps({**state, "database_url": place.database_url}))
     # In a process of its own: Django can be set up for one database only.
-    command = [sys.executable, PROGRAM, "--fill", str(n_slots), str(n_assessors)]
+    program = str(checkout / "benchmarks/judging.py") if checkout else PROGRAM
+    command = [place.python, program, "--fill", str(n_slots), str(n_assessors)]
     child = subprocess.run(command, env=environment(place), stdout=subprocess.PIPE, check=True)
     made = json.loads(child.stdout)
     place.campaign, place.callers = made["campaign"], made["callers"]
@@ -132,7 +151,7 @@ def start_web(place: Place) -> None:
         words = [
             word.replace("touchstone.wsgi", "floor") if name == "floor" else word for word in web_options()
         ]
-        command = [sys.executable, "-m", *words, "--bind", f"127.0.0.1:{port}"]
+        command = [place.python, "-m", *words, "--bind", f"127.0.0.1:{port}"]
         address = f"http://127.0.0.1:{port}/{'livez' if name == 'product' else 'alive'}"
         place.programs[name] = Program(name, command, more[name], ready=answers(address))
         place.programs[name].start(place.root / "log")
