@@ -246,6 +246,7 @@ def _ranks(
 def _items(keys: dict[str, Any], frame: pl.DataFrame) -> Items:
     ids, text = lines("i.id", "t.topic_id || E'\\t' || d.doc_id", ITEMS, keys)
     pairs = text_table(text, dict.fromkeys(ITEM_COLUMNS, pl.String))
+    del text  # as large as the table
     place = _places(frame, pairs)
     return Items(ids["high"].astype(np.uint64), ids["low"].astype(np.uint64), place)
 

@@ -1,10 +1,10 @@
 """The recomputation of a large campaign by several jobs, on any workers: read once, estimate in parts, store.
 
 `estimate` reads one moment of the campaign into files (analytics/frames/segments.py) and queues an `estimate-part` for
-every measure; whichever of them ends last queues `estimate-merge`, which stores all tables. Nobody waits for anybody: a
-single worker does one after the other. A part that is killed is done anew; if one fails, the others end too, nothing is
-stored, and the next tick begins again. Each measure is computed by the same code from the same arrays, so that the
-numbers are those of one job, to the last digit.
+some measures of the same gains, which share what has to be fitted; whichever of them ends last queues `estimate-merge`,
+which stores all tables. Nobody waits for anybody: a single worker does one after the other. A part that is killed is
+done anew; if one fails, the others end too, nothing is stored, and the next tick begins again. Each measure is computed
+by the same code from the same arrays, so that the numbers are those of one job, to the last digit.
 """
 
 import contextlib
@@ -12,6 +12,7 @@ import errno
 import json
 import threading
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -40,12 +41,15 @@ from analytics.services.recomputation import (
 )
 from analytics.services.table_files import packed_table, unpacked_table
 from judging.models import Campaign, Judgment
-from touchstone import jobs
+from sampling.measures.families import grade_gains
+from sampling.measures.registry import parse_measure
+from touchstone import jobs, memory
 from touchstone.files import MOMENTS, stream
 from touchstone.models import Job
 
 LARGE = 500_000  # judgments above which a campaign is computed so
 JUDGMENTS_A_SEGMENT = 500_000
+MEASURES_A_PART = 4  # at most: a part has to end within its lane's time
 ASKED = "asked.json"
 
 
@@ -97,59 +101,90 @@ def begin(campaign: Campaign, progress: Progress = lambda *_: None) -> dict[str,
     progress(1, 2, f"writing {arrays.n_judgments:,} judgments in segments")
     write_segments(arrays, -(-arrays.n_judgments // JUDGMENTS_A_SEGMENT), moment.write)
     measures = estimated_measures(arrays, measures_of(campaign))
-    asked = {"started": started.isoformat(), "measures": measures, "settings": _settings(campaign)}
+    del arrays
+    memory.give_back()
+    shared = measures_of_parts(campaign, measures)
+    asked = {
+        "started": started.isoformat(),
+        "measures": measures,
+        "parts": shared,
+        "settings": _settings(campaign),
+    }
     moment.write(ASKED, json.dumps(asked).encode())
-    for number, sibling in enumerate(moment.siblings(len(measures))):
+    for number, sibling in enumerate(moment.siblings(len(shared))):
         payload = {"campaign": str(campaign.pk), "moment": moment.key, "part": number}
         jobs.enqueue(kind=PART, payload=payload, period_key=sibling)
     if not measures:
         _queue_merge(moment)
-    return {"moment": moment.key, "parts": len(measures)}
+    return {"moment": moment.key, "parts": len(shared)}
+
+
+def measures_of_parts(campaign: Campaign, measures: Sequence[str]) -> list[list[int]]:
+    """Return the measures of every part by their places: all of a part have the same gains, so they share the fits."""
+    scale = campaign.scale
+    alike: dict[tuple[float, ...], list[int]] = {}
+    for place, name in enumerate(measures):
+        measure = parse_measure(name)
+        gains = grade_gains(measure, scale.gains(), measure.relevant_grade or scale.relevant_grade)
+        alike.setdefault(tuple(gains.tolist()), []).append(place)
+    return [
+        places[start : start + MEASURES_A_PART]
+        for places in alike.values()
+        for start in range(0, len(places), MEASURES_A_PART)
+    ]
 
 
 def do_part(campaign: Campaign, key: str, part: int, progress: Progress = lambda *_: None) -> dict[str, Any]:
-    """Estimate one measure, and keep its tables for the merge."""
+    """Estimate the measures of a part, and keep their tables for the merge."""
     moment = Moment(campaign, key)
     asked = _questions(moment)
-    measure = asked["measures"][part]
-    siblings = Job.objects.filter(period_key__in=moment.siblings(len(asked["measures"])))
+    n_parts, places = len(asked["parts"]), asked["parts"][part]
+    siblings = Job.objects.filter(period_key__in=moment.siblings(n_parts))
     if siblings.filter(state__in=[Job.State.FAILED, Job.State.CANCELLED]).exists():
         raise PartsRefused("another part of the same numbers failed: they begin anew")
-    progress(0, 2, "reading segments")
+    n_steps = len(places) + 1
+    progress(0, n_steps, "reading segments")
     basis = _open(moment)
-    progress(1, 2, f"estimating {measure}")
-    names = []
-    for table in estimate_columns(basis, measure):
-        names.append(f"table-{part:04d}-{table.method}.parquet")
-        moment.write(names[-1], packed_table(table))
-    progress(2, 2, f"estimated {measure}")
+    tables: dict[str, list[str]] = {}
+    for step, place in enumerate(places, start=1):
+        measure = asked["measures"][place]
+        progress(step, n_steps, f"estimating {measure}")
+        tables[str(place)] = []
+        for table in estimate_columns(basis, measure):
+            name = f"table-{place:04d}-{table.method}.parquet"
+            moment.write(name, packed_table(table))
+            tables[str(place)].append(name)
+        memory.give_back()
+    progress(n_steps, n_steps, "estimated")
     with connection.cursor() as cursor:  # held to the end of the job: the last one sees all others done
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [moment.folder])
-    if siblings.filter(state=Job.State.DONE).count() == len(asked["measures"]) - 1:
+    if siblings.filter(state=Job.State.DONE).count() == n_parts - 1:
         _queue_merge(moment)
     if not siblings.filter(state=Job.State.QUEUED).exists():
+        del basis
         _close()  # nothing is left for this process but, at most, the merge
-    return {"measure": measure, "tables": names}
+    return {"measures": [asked["measures"][place] for place in places], "tables": tables}
 
 
 def merge(campaign: Campaign, key: str, progress: Progress = lambda *_: None) -> Computation:
     """Store the tables of all parts as one new computation."""
     moment = Moment(campaign, key)
     asked = _questions(moment)
-    n_parts = len(asked["measures"])
-    done = dict(
-        Job.objects.filter(period_key__in=moment.siblings(n_parts)).values_list("period_key", "result")
-    )
+    done = Job.objects.filter(period_key__in=moment.siblings(len(asked["parts"])))
+    kept: dict[str, list[str]] = {}
+    for result in done.values_list("result", flat=True):
+        kept |= result["tables"]
     progress(0, 3, "reading segments")
     basis = _open(moment)
     progress(1, 3, "storing")
-    names = [name for sibling in moment.siblings(n_parts) for name in done[sibling]["tables"]]
+    names = [name for place in range(len(asked["measures"])) for name in kept[str(place)]]
     tables = [unpacked_table(moment.read(name)) for name in names]
     began = datetime.fromisoformat(asked["started"])
     computation = store(basis, tables, lambda: (timezone.now() - began).total_seconds())
     progress(2, 3, "forecasting the next audit")
     store_forecasts(computation, basis.arrays, campaign, basis.predictions)
     progress(3, 3, "done")
+    del basis
     _close()
     transaction.on_commit(lambda: _forget(moment), robust=True)
     return computation
@@ -194,6 +229,8 @@ def _questions(moment: Moment) -> dict[str, Any]:
         asked: dict[str, Any] = json.loads(moment.read(ASKED))
     except FileNotFoundError as error:
         raise PartsRefused("the files of this moment are gone: the numbers begin anew") from error
+    if "parts" not in asked:
+        raise PartsRefused("another version of the program has read this moment: the numbers begin anew")
     if asked["settings"] != _settings(moment.campaign):
         raise PartsRefused("the campaign was changed meanwhile: the numbers begin anew")
     return asked
@@ -219,3 +256,4 @@ def _open(moment: Moment) -> Basis:
 def _close() -> None:
     with _lock:
         _basis.clear()
+    memory.give_back()

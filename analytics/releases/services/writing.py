@@ -1,8 +1,6 @@
 """From one moment of a campaign to the file of a release."""
 
 import contextlib
-import ctypes
-import gc
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -53,6 +51,7 @@ from judging.models import Campaign
 from judging.services.more_judgments import labels_in_file
 from judging.trec_tables import write_prels, write_qrels
 from sampling.frames import newest_draw
+from touchstone import memory
 from touchstone.models import Event, ledger_head
 
 Progress = Callable[[int, int, str], None]
@@ -101,7 +100,7 @@ class Writer:
         self.at = as_of or self.moment.time()
         self.say(0, "reading judgments")
         self.inputs = self._inputs()
-        _give_memory_back()
+        memory.give_back()
         with self.moment.reading():
             # A release that is made again names what it named: seals have come since.
             self.ledger = ledger_head() if as_of is None else self.release.manifest.get("ledger", "")
@@ -388,10 +387,3 @@ def published_on(release: Release) -> str:
 
 def slug_of(campaign: Campaign) -> str:
     return slug(campaign.name, f"campaign-{str(campaign.pk)[:8]}")
-
-
-def _give_memory_back() -> None:
-    """Return to the system what reading has left behind: the tables come after it, and need little."""
-    gc.collect()
-    with contextlib.suppress(OSError, AttributeError):  # a libc that does not know of it keeps it
-        ctypes.CDLL(None).malloc_trim(0)
