@@ -29,12 +29,11 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# The product of another checkout, if one is named; the parts of this benchmark stand beside it.
+# The product of another checkout, if one is named, goes before this folder, in which judging.py is another program.
 sys.path.insert(
     0, str(Path(os.environ.get("SCALE_CHECKOUT") or Path(__file__).resolve().parents[1]) / "platform")
 )
 sys.path.insert(0, os.environ.get("SCALE_CHECKOUT") or str(Path(__file__).resolve().parents[1]))
-sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from parts import throwaway
 
