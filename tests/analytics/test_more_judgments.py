@@ -1,6 +1,7 @@
 """One judgment more of chosen documents: the plan, the slots, who gets them, and the manager's page."""
 
 import uuid
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -38,12 +39,19 @@ def plain_static_files(settings):
     settings.STORAGES = {**settings.STORAGES, "staticfiles": {"BACKEND": name}}
 
 
-@pytest.fixture
-def campaign(tmp_path):
-    """A campaign of two judgments an item, checked and audited, with a third assessor who has judged nothing."""
-    made = Campaign.objects.select_related("scale", "collection").get(pk=judged_campaign(tmp_path).pk)
+@pytest.fixture(scope="module")
+def campaign_once(module_world, tmp_path_factory):
+    made = Campaign.objects.select_related("scale", "collection").get(
+        pk=judged_campaign(tmp_path_factory.mktemp("campaign")).pk
+    )
     made.third = make_assessor(made, "cleo")
     return made
+
+
+@pytest.fixture
+def campaign(campaign_once, db):
+    """A campaign of two judgments an item, checked and audited, with a third assessor who has judged nothing."""
+    return deepcopy(campaign_once)
 
 
 def open_chosen(campaign, choice, actor=None):

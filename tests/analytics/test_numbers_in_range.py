@@ -1,6 +1,7 @@
 """No stored number lies outside the range of its measure: rows, topics, releases; and the database refuses one."""
 
 import json
+from copy import deepcopy
 
 import pytest
 from django.db import IntegrityError, transaction
@@ -22,11 +23,16 @@ pytestmark = pytest.mark.django_db
 ENDS = ("value", "low", "high", "topics_low", "topics_high", "always_low", "always_high")
 
 
-@pytest.fixture
-def computed(tmp_path):
-    """A campaign of which little was drawn and audited, so that sums reach beyond what is possible."""
-    campaign = judged_campaign(tmp_path, budget=24, audited=14, checks=0.0)
+@pytest.fixture(scope="module")
+def computed_once(module_world, tmp_path_factory):
+    campaign = judged_campaign(tmp_path_factory.mktemp("computed"), budget=24, audited=14, checks=0.0)
     return campaign, recompute(campaign=campaign)
+
+
+@pytest.fixture
+def computed(computed_once, db):
+    """A campaign of which little was drawn and audited, so that sums reach beyond what is possible."""
+    return deepcopy(computed_once)
 
 
 def refuses(constraint, **fields):
@@ -246,8 +252,8 @@ def test_a_release_says_the_same_and_its_verifier_finds_each_of_them_changed(com
 
 def test_a_naive_number_without_any_sampling_has_no_error_bar_on_runs(client, tmp_path):
     campaign = judged_campaign(tmp_path, budget=42, audited=0, checks=0.0)
-    recompute(campaign=campaign)
-    row = Estimate.objects.filter(measure="P@10", method="naive", run_b=None)[0]
+    computed = recompute(campaign=campaign)
+    row = computed.estimates.filter(measure="P@10", method="naive", run_b=None)[0]
     assert row.has_no_error_bar
     client.force_login(User.objects.create(username="rita", role="researcher"))
     text = client.get(

@@ -2,6 +2,7 @@
 
 import json
 import math
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -139,15 +140,21 @@ def drawn(tmp_path, db):
     return make_campaign(tmp_path, budget=24)
 
 
+@pytest.fixture(scope="module")
+def judged_once(module_world, tmp_path_factory):
+    made = make_campaign(tmp_path_factory.mktemp("judged"), budget=24)
+    assessors = [make_assessor(made, f"bronze{n}") for n in range(2)]
+    judge_all(made, assessors, lambda slot, place: max(0, truth_of(slot) - place))
+    gold = make_assessor(made, "gold", "gold")
+    audit(campaign=made, items_each_time=18, items_in_total=18)
+    judge_audit(made, gold)
+    recompute(campaign=made)
+    return made
+
+
 @pytest.fixture
-def judged(drawn):
-    assessors = [make_assessor(drawn, f"bronze{n}") for n in range(2)]
-    judge_all(drawn, assessors, lambda slot, place: max(0, truth_of(slot) - place))
-    gold = make_assessor(drawn, "gold", "gold")
-    audit(campaign=drawn, items_each_time=18, items_in_total=18)
-    judge_audit(drawn, gold)
-    recompute(campaign=drawn)
-    return drawn
+def judged(judged_once, db):
+    return deepcopy(judged_once)
 
 
 def client_of(role):

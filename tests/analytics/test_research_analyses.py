@@ -2,6 +2,7 @@
 
 import math
 import re
+from copy import deepcopy
 from itertools import combinations
 from urllib.parse import parse_qs, parse_qsl, urlsplit
 
@@ -84,15 +85,20 @@ def all_audited(campaign):
     judge_audit(campaign, make_assessor(campaign, "greta", tier="gold"))
 
 
-@pytest.fixture
-def reversed_judges(tmp_path):
-    """Everything drawn, judged by two who see all the wrong way round, and audited."""
-    made = make_campaign(tmp_path)
+@pytest.fixture(scope="module")
+def reversed_judges_once(module_world, tmp_path_factory):
+    made = make_campaign(tmp_path_factory.mktemp("reversed_judges"))
     judge_all(
         made, [make_assessor(made, "ann"), make_assessor(made, "ben")], lambda slot, _: 3 - truth_of(slot)
     )
     all_audited(made)
     return made
+
+
+@pytest.fixture
+def reversed_judges(reversed_judges_once, db):
+    """Everything drawn, judged by two who see all the wrong way round, and audited."""
+    return deepcopy(reversed_judges_once)
 
 
 # -- sensitivity --------------------------------------------------------------------------------------------

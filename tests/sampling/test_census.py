@@ -1,6 +1,7 @@
 """A census: gold makes one pair exact, every other number keeps its probabilities, and nobody's promise falls."""
 
 import json
+from copy import deepcopy
 from io import StringIO
 from itertools import product
 
@@ -117,13 +118,18 @@ def test_a_census_that_is_the_first_audit_leaves_everybody_a_chance():
 # -- a campaign -----------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def campaign(tmp_path, db):
-    """The whole pool is judged, by assessors who err."""
-    made = make_campaign(tmp_path, kind="pool")
+@pytest.fixture(scope="module")
+def campaign_once(module_world, tmp_path_factory):
+    made = make_campaign(tmp_path_factory.mktemp("campaign"), kind="pool")
     people = [make_assessor(made, "ann"), make_assessor(made, "ben")]
     judge_all(made, people, lambda slot, place: (int(slot.item.document.doc_id[-2:]) * 7 + place) % 4)
     return made
+
+
+@pytest.fixture
+def campaign(campaign_once, db):
+    """The whole pool is judged, by assessors who err."""
+    return deepcopy(campaign_once)
 
 
 def chances(made):

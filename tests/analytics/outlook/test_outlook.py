@@ -1,6 +1,7 @@
 """The corrected number that is forecast: by page, API, command and for a new run, and where the errors are from."""
 
 import json
+from copy import deepcopy
 from dataclasses import replace
 
 import numpy as np
@@ -325,14 +326,19 @@ def measured_counts(campaign):
     return np.array(row.counts)
 
 
-@pytest.fixture
-def done(tmp_path):
-    """A campaign of which all is judged, with 24 documents audited."""
-    made = make_campaign(tmp_path)
+@pytest.fixture(scope="module")
+def done_once(module_world, tmp_path_factory):
+    made = make_campaign(tmp_path_factory.mktemp("done"))
     judged(made)
     audited(made)
     recompute(campaign=made)
     return made
+
+
+@pytest.fixture
+def done(done_once, db):
+    """A campaign of which all is judged, with 24 documents audited."""
+    return deepcopy(done_once)
 
 
 def test_this_campaigns_gold_comes_first(done):

@@ -1,6 +1,7 @@
 """A late run with one document that could not be drawn: its number with a wider interval, and in a release."""
 
 import json
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -49,9 +50,14 @@ def with_one_outside(topic):
     return [*range(4, 13), DOCUMENTS if topic == 0 else 13]
 
 
+@pytest.fixture(scope="module")
+def campaign_once(module_world, tmp_path_factory):
+    return with_late_runs(tmp_path_factory.mktemp("campaign"))
+
+
 @pytest.fixture
-def campaign(tmp_path):
-    return with_late_runs(tmp_path)
+def campaign(campaign_once, db):
+    return deepcopy(campaign_once)
 
 
 def with_late_runs(tmp_path, **options):

@@ -2,6 +2,7 @@
 
 import html
 import re
+from copy import deepcopy
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -18,11 +19,18 @@ pytestmark = pytest.mark.django_db
 PAIR = {"a": "run0", "b": "run1", "measure": "DCG@10"}
 
 
-@pytest.fixture
-def campaign(tmp_path):
-    made = finished(make_campaign(tmp_path), wanted=30, grade=lambda slot, place: 3 * place)
+@pytest.fixture(scope="module")
+def campaign_once(module_world, tmp_path_factory):
+    made = finished(
+        make_campaign(tmp_path_factory.mktemp("campaign")), wanted=30, grade=lambda slot, place: 3 * place
+    )
     recompute(campaign=made)
     return made
+
+
+@pytest.fixture
+def campaign(campaign_once, db):
+    return deepcopy(campaign_once)
 
 
 def text_of(answer):
