@@ -13,6 +13,7 @@ from django.urls import reverse
 from small_campaign import give, make_assessor, make_campaign, make_undrawn, slots, truth_of
 from small_release import judged_campaign
 
+import analytics.tasks  # noqa: F401 (registers the kinds of job)
 from analytics.estimation.relevance_errors import relevance_errors
 from analytics.frames import current_arrays
 from analytics.services import rejudging, simulations
