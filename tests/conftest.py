@@ -46,9 +46,12 @@ django.setup()
 del os.environ["DJANGO_SETTINGS_MODULE"]
 
 import quick_flush  # noqa: E402
+import quick_static  # noqa: E402
 
 from touchstone.celery import app  # noqa: E402
 from touchstone.settings import database_from_url  # noqa: E402
+
+quick_static.install()
 
 if TYPE_CHECKING:
     from pytest_django.plugin import DjangoDbBlocker
