@@ -284,6 +284,7 @@ def test_a_500_has_its_traceback(written, monkeypatch):
 
 def test_gunicorn_writes_json_too(tmp_path):
     command = [sys.executable, "-m", "gunicorn", "wsgiref.simple_server:demo_app", "--no-control-socket"]
+    command += ["--bind", "127.0.0.1:0"]  # whatever port is free
     with (tmp_path / "log").open("w") as log:
         child = subprocess.Popen(
             [*command, "--logger-class", "touchstone.gunicorn_log.Log"],
