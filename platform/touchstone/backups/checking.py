@@ -86,6 +86,19 @@ def _faults_of_files(files: dict[Path, StoredFile]) -> list[str]:
     return found
 
 
+def refuse_damaged(folder: Path) -> None:
+    """Check the backup and change nothing.
+
+    Raises
+    ------
+    BackupError
+        It is not whole.
+    """
+    if found := faults_of(folder):
+        shown = "; ".join(found[:5]) + (f"; and {len(found) - 5} more" if len(found) > 5 else "")
+        raise BackupError(f"{folder} is damaged: {shown}")
+
+
 def check(folder: Path) -> None:
     """Check the backup, and note in its folder that it was found whole.
 
@@ -94,8 +107,9 @@ def check(folder: Path) -> None:
     BackupError
         It is not.
     """
-    if found := faults_of(folder):
+    try:
+        refuse_damaged(folder)
+    except BackupError:
         (folder / CHECKED).unlink(missing_ok=True)
-        shown = "; ".join(found[:5]) + (f"; and {len(found) - 5} more" if len(found) > 5 else "")
-        raise BackupError(f"{folder} is damaged: {shown}")
+        raise
     write_durably(folder / CHECKED, json.dumps({"at": datetime.now(UTC).isoformat()}))

@@ -18,6 +18,7 @@ from psycopg import sql
 
 from touchstone import binaries, embedded
 from touchstone.backups import BackupError, postgres
+from touchstone.backups.checking import refuse_damaged
 from touchstone.backups.folder import BASE, DUMP, Backups, Manifest, StoredFile, read_manifest
 from touchstone.backups.objects import ObjectStore, is_empty, put_objects
 
@@ -65,6 +66,7 @@ def into_folder(folder: Path, target: Path, to_time: str = "") -> None:
     moment = _moment(to_time, manifest)
     if (major := _own_major()) != manifest.major:
         raise BackupError(f"the backup is of PostgreSQL {manifest.major}, and PostgreSQL {major} is here")
+    refuse_damaged(folder)
     embedded.private_folder(target)
     backups = Backups(folder.parent)
     draft = target / "postgres.new"
@@ -100,6 +102,7 @@ def into_database(folder: Path, address: str, media: Path | ObjectStore) -> None
         raise BackupError(f"{media} is not empty: the backup's files would mix with others")
     if number // 10_000 < manifest.major:
         raise BackupError(f"the dump is of PostgreSQL {manifest.major}, and the server is {number // 10_000}")
+    refuse_damaged(folder)
     options = ["--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges", "--no-password"]
     options += [f"--dbname={postgres.without_password(address)}", str(folder / DUMP)]
     postgres.run([postgres.tool("pg_restore", number // 10_000), *options], address)

@@ -225,6 +225,20 @@ def test_a_time_out_of_range_is_a_sentence(backup, tmp_path, to_time, words):
     assert not (tmp_path / "var" / "postgres").exists()
 
 
+def test_a_damaged_copy_is_refused_before_anything_is_restored(backup, tmp_path):
+    place = backup / "base" / "postgresql.auto.conf"  # no chain and no checksum of PostgreSQL covers it
+    was = place.read_bytes()
+    place.write_bytes(was + b"\n")
+    try:
+        with pytest.raises(BackupError, match=r"is damaged: .*postgresql\.auto\.conf was changed"):
+            into_folder(backup, tmp_path / "var")
+    finally:
+        place.write_bytes(was)
+    assert not (tmp_path / "var").exists()
+    into_folder(backup, tmp_path / "var")
+    assert (tmp_path / "var" / "postgres" / "postgresql.auto.conf").exists()
+
+
 def test_a_backup_of_another_major_version_is_refused(backup, tmp_path, monkeypatch):
     monkeypatch.setattr("touchstone.backups.postgres.major_of", lambda path: 17)
     with pytest.raises(BackupError, match="the backup is of PostgreSQL 18, and PostgreSQL 17 is here"):
