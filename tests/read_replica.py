@@ -69,7 +69,12 @@ class Replica:
         return row[0]
 
     def catch_up(self) -> None:
-        """Wait until it has replayed what the primary has written so far."""
+        """Wait until it has replayed what the primary has written so far.
+
+        It is sent only what has been flushed, and of a transaction that goes on that may be some seconds later: a
+        commit flushes all before it.
+        """
+        commit()
         with psycopg.connect(self.address.replace(f":{self.port}/", f":{primary_port()}/")) as asked:
             (written,) = asked.execute("SELECT pg_current_wal_lsn()").fetchone()
         deadline = time.monotonic() + 60
@@ -184,7 +189,7 @@ def address(world, name):
 def body_of(answer):
     raw = b"".join(answer.streaming_content) if answer.streaming else answer.content
     once = r'(csrfmiddlewaretoken" value=|X-CSRFToken": |nonce=|data-csrf=)"[^"]*"'
-    return re.sub(r"(\d+|an?)(\s|&nbsp;)(second|minute)s?", "", re.sub(once, "", raw.decode()))
+    return re.sub(r"\b(\d+|a)(\s|&nbsp;)(second|minute)s?", "", re.sub(once, "", raw.decode()))
 
 
 def close(answer):
