@@ -1,5 +1,7 @@
 """The researcher's pages of results: what they say, what they refuse, and what they cost with a hundred runs."""
 
+from copy import deepcopy
+
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
@@ -54,6 +56,19 @@ def campaign(tmp_path):
     return made
 
 
+@pytest.fixture(scope="module")
+def hundred_runs_once(module_world, tmp_path_factory):
+    made = make_campaign(tmp_path_factory.mktemp("hundred"))
+    store(made, [place / 100 for place in range(MANY)], runs=add_runs(made, MANY))
+    return made
+
+
+@pytest.fixture
+def hundred_runs(hundred_runs_once, db):
+    """A campaign with numbers of a hundred runs, run n of value n/100, and of all their pairs."""
+    return deepcopy(hundred_runs_once)
+
+
 def text_of(answer):
     return answer.content.decode()
 
@@ -97,48 +112,47 @@ def test_one_run_alone_has_a_value_and_no_pair(page, tmp_path):
     assert "1 runs have a number; at least 2 are needed" in text_of(page("ranking", made))
 
 
-def test_the_runs_are_paged_in_the_order_of_their_values_and_a_wrong_page_is_the_nearest(page, tmp_path):
-    made = make_campaign(tmp_path)
-    runs = add_runs(made, MANY)
-    store(made, [place / 100 for place in range(MANY)], runs=runs)
-    first = page("campaign-results", made)
+def test_the_runs_are_paged_in_the_order_of_their_values_and_a_wrong_page_is_the_nearest(page, hundred_runs):
+    first = page("campaign-results", hundred_runs)
     assert [row["run"].run_id for row in first.context["runs"]] == [f"system{99 - n:03d}" for n in range(25)]
-    last = page("campaign-results", made, page=999)
+    last = page("campaign-results", hundred_runs, page=999)
     assert last.context["runs"][-1]["run"].run_id == "system000"
-    assert page("campaign-results", made, page="x").context["runs"][0]["run"].run_id == "system099"
+    assert page("campaign-results", hundred_runs, page="x").context["runs"][0]["run"].run_id == "system099"
     plotted = {row[0] for row in first.context["plot"].rows}
     assert plotted == {f"system{99 - n:03d}" for n in range(10)}
-    plotted = {row[0] for row in page("campaign-results", made, top=20).context["plot"].rows}
+    plotted = {row[0] for row in page("campaign-results", hundred_runs, top=20).context["plot"].rows}
     assert len(plotted) == 20
 
 
-def test_the_file_of_numbers_has_all_runs_and_the_picture_the_best(page, tmp_path):
-    made = make_campaign(tmp_path)
-    store(made, [place / 100 for place in range(MANY)], runs=add_runs(made, MANY))
-    file = page("campaign-results", made, plot="forest", format="csv")
+def test_the_file_of_numbers_has_all_runs_and_the_picture_the_best(page, hundred_runs):
+    file = page("campaign-results", hundred_runs, plot="forest", format="csv")
     assert len(file.content.decode().splitlines()) == 1 + MANY
-    every = page("campaign-results", made, plot="forest", format="csv", methods="corrected,naive")
+    every = page("campaign-results", hundred_runs, plot="forest", format="csv", methods="corrected,naive")
     assert len(every.content.decode().splitlines()) == 1 + 2 * MANY
     assert file["Content-Disposition"].startswith("attachment")
-    assert page("campaign-results", made, plot="forest").content.startswith(b"<svg")
-    page("campaign-results", made, status=404, plot="other")
+    assert page("campaign-results", hundred_runs, plot="forest").content.startswith(b"<svg")
+    page("campaign-results", hundred_runs, status=404, plot="other")
     pdf = page(
-        "campaign-results", made, plot="forest", format="pdf", width="single", title="0", methods="naive"
+        "campaign-results",
+        hundred_runs,
+        plot="forest",
+        format="pdf",
+        width="single",
+        title="0",
+        methods="naive",
     )
     assert pdf.content.startswith(b"%PDF-")
     for wrong in ({"methods": "guess"}, {"width": "3"}, {"font_pt": "x"}, {"format": "gif"}):
-        page("campaign-results", made, status=404, plot="forest", **wrong)
+        page("campaign-results", hundred_runs, status=404, plot="forest", **wrong)
 
 
 # -- what it costs ------------------------------------------------------------------------------------------
 
 
 def test_no_page_of_a_hundred_runs_takes_more_statements_than_allowed_or_reads_all_pairs(
-    page, client, tmp_path
+    page, client, hundred_runs
 ):
-    made = make_campaign(tmp_path)
     WorkerHeartbeat.objects.create(name="w", seen_at="2026-11-21T00:00:00Z")
-    store(made, [place / 100 for place in range(MANY)], runs=add_runs(made, MANY))
     for name in (
         "campaign-results",
         "pairs",
@@ -149,13 +163,13 @@ def test_no_page_of_a_hundred_runs_takes_more_statements_than_allowed_or_reads_a
         "releases",
         "results",
     ):
-        address = reverse(f"console:{name}", args=[] if name == "results" else [made.pk])
+        address = reverse(f"console:{name}", args=[] if name == "results" else [hundred_runs.pk])
         with CaptureQueriesContext(connection) as caught:
             assert client.get(address).status_code == 200, name
         statements = [str(query["sql"])[:120] for query in caught]
         assert len(statements) <= MOST_STATEMENTS, (name, statements)
     with CaptureQueriesContext(connection) as caught:
-        page("campaign-results", made)
+        page("campaign-results", hundred_runs)
     asked = [query["sql"] for query in caught if "analytics_estimate" in str(query["sql"])]
     assert asked
     assert all('"run_b_id" IS NULL' in sql for sql in asked)
@@ -254,21 +268,19 @@ def test_the_sentence_to_quote_names_all_that_a_methods_section_needs(page, camp
     assert one.context["quoted"] == said
 
 
-def test_of_a_hundred_runs_the_best_are_shown_and_others_can_be_chosen(page, tmp_path):
-    made = make_campaign(tmp_path)
-    store(made, [place / 100 for place in range(MANY)], runs=add_runs(made, MANY))
-    best = page("pairs", made)
+def test_of_a_hundred_runs_the_best_are_shown_and_others_can_be_chosen(page, hundred_runs):
+    best = page("pairs", hundred_runs)
     assert best.context["n_all"] == 45
     assert best.context["n_family"] == 0  # they came after the draw: no comparison of its question
-    assert page("pairs", made, family="all").context["n_family"] == 4950
+    assert page("pairs", hundred_runs, family="all").context["n_family"] == 4950
     assert {row.worse.run_id for row in best.context["pairs"]} <= {f"system{n:03d}" for n in range(90, 100)}
-    chosen = page("pairs", made, run=["system003", "system001", "system007", "nobody"])
+    chosen = page("pairs", hundred_runs, run=["system003", "system001", "system007", "nobody"])
     assert chosen.context["n_all"] == 3
     assert chosen.context["chosen_by_hand"]
-    forty = page("pairs", made, top=40)
+    forty = page("pairs", hundred_runs, top=40)
     assert forty.context["n_all"] == 780
     assert len(forty.context["pairs"]) == 50
-    assert page("pairs", made, run=["system003"]).context["n_all"] == 45  # one run is no pair
+    assert page("pairs", hundred_runs, run=["system003"]).context["n_all"] == 45  # one run is no pair
 
 
 # -- ranking ------------------------------------------------------------------------------------------------
