@@ -175,8 +175,11 @@ def _in_parts(urls: dict[str, str], n_workers: int, segment: int) -> dict[str, A
     from analytics.models import Computation
     from analytics.services.recomputation import queue_recomputation
     from touchstone import jobs
+    from touchstone.models import Job
 
     jobs.poke = lambda lane: True
+    for left in Job.objects.filter(kind="screening", state=Job.State.QUEUED):
+        jobs.cancel(left)  # of the numbers before: a worker would do it within this measurement
     queue_recomputation(campaign=_campaign())
     started = time.perf_counter()
     found = [wait() for wait in [_start("worker", urls, segment=segment) for _ in range(n_workers)]]

@@ -26,7 +26,13 @@ ALL_FOLDERS = (*PACKAGES, "tests", "benchmarks", "experiments")
 LONGEST_FILE = 400
 LONG_FILES: frozenset[str] = frozenset()  # exceptions: none
 OUTSIDE = ("tests", "benchmarks", "experiments")  # they use the product, never the other way round
-GROUND_FLOOR = ("touchstone.models", "touchstone.jobs", "touchstone.watermark", "touchstone.files")
+GROUND_FLOOR = (
+    "touchstone.models",
+    "touchstone.jobs",
+    "touchstone.watermark",
+    "touchstone.files",
+    "touchstone.memory",
+)
 CONSOLE_IS_NAMED_BY = ("touchstone.urls", "touchstone.settings")
 FLOORS = {"models": 1, "frames": 1, "services": 2}
 ROOF = 3

@@ -6,7 +6,6 @@ from product_names import Name, Product, entry_points, product_sources
 # Everything here is used by something else than the product's Python files, or is kept for a reason.
 EXCEPTIONS = {
     "analytics.estimation.comparison.welch": "kept for runs that were measured on different topics",
-    "analytics.frames.kept.forget": "tests start from an empty memory",
     "analytics.estimation.ratios.ratio_estimates": "ratios without their values by topic, which most tests ask for",
     "analytics.estimation.group_sequential.crossing_probabilities": "what given bounds spend, for benchmarks",
     "analytics.estimation.sequences.always_valid_p_value": "kept for tests that may be looked at whenever one likes",

@@ -22,7 +22,7 @@ from django.core.files.storage import default_storage
 from django.db import connection, transaction
 from django.utils import timezone
 
-from analytics.frames import campaign_arrays
+from analytics.frames import campaign_arrays, forget
 from analytics.frames.moment import one_moment
 from analytics.frames.segments import read_segments, write_segments
 from analytics.models import Computation
@@ -93,6 +93,7 @@ def begin(campaign: Campaign, progress: Progress = lambda *_: None) -> dict[str,
     if is_in_parts(campaign):
         return {"moment": None}
     forget_moments(campaign)
+    forget(campaign)  # what a screening has kept is not needed beside the moment
     started = timezone.now()
     moment = Moment(campaign, str(uuid.uuid4()))
     progress(0, 2, "reading judgments")
@@ -246,6 +247,7 @@ def _open(moment: Moment) -> Basis:
     with _lock:
         basis = _basis.get(moment.key)
     if basis is None:
+        forget(moment.campaign)
         _close()
         basis = basis_of(moment.campaign, read_segments(moment.read))
         with _lock:
