@@ -52,8 +52,11 @@ class Place:
     former: "Place | None" = None
 
     @property
-    def python(self) -> str:
-        return str(self.checkout / ".venv/bin/python") if self.checkout else sys.executable
+    def python(self) -> list[str]:
+        """Return the command of the interpreter, begun in the folder of its code."""
+        if self.checkout is None:
+            return [sys.executable]
+        return ["env", "-C", str(self.checkout), "-u", "PYTHONPATH", str(self.checkout / ".venv/bin/python")]
 
     @property
     def server_log(self) -> Path:
@@ -122,7 +125,7 @@ def make_place(
     (root / "stack.json").write_text(json.dumps({**state, "database_url": place.database_url}))
     # In a process of its own: Django can be set up for one database only.
     program = str(checkout / "benchmarks/judging.py") if checkout else PROGRAM
-    command = [place.python, program, "--fill", str(n_slots), str(n_assessors)]
+    command = [*place.python, program, "--fill", str(n_slots), str(n_assessors)]
     child = subprocess.run(command, env=environment(place), stdout=subprocess.PIPE, check=True)
     made = json.loads(child.stdout)
     place.campaign, place.callers = made["campaign"], made["callers"]
@@ -151,7 +154,7 @@ def start_web(place: Place) -> None:
         words = [
             word.replace("touchstone.wsgi", "floor") if name == "floor" else word for word in web_options()
         ]
-        command = [place.python, "-m", *words, "--bind", f"127.0.0.1:{port}"]
+        command = [*place.python, "-m", *words, "--bind", f"127.0.0.1:{port}"]
         address = f"http://127.0.0.1:{port}/{'livez' if name == 'product' else 'alive'}"
         place.programs[name] = Program(name, command, more[name], ready=answers(address))
         place.programs[name].start(place.root / "log")
