@@ -82,6 +82,13 @@ def work(n_workers=1):
     assert not any(thread.is_alive() for thread in threads)
 
 
+def test_measures_of_the_same_gains_share_a_part_up_to_four(campaign):
+    # On this scale "relevant" is one gain for every P@k, and DCG takes the grades' own.
+    names = ["P@10", "DCG@10", "P@5", "DCG@20", "P@1", "P@2", "P@3"]
+    assert parts.measures_of_parts(campaign, names) == [[0, 2, 4, 5], [6], [1, 3]]
+    assert parts.measures_of_parts(campaign, []) == []
+
+
 def computed_in_parts(campaign, n_workers=1):
     before = Computation.objects.count()
     queue_recomputation(campaign=campaign)
