@@ -56,7 +56,7 @@ class Place:
         """Return the command of the interpreter, begun in the folder of its code."""
         if self.checkout is None:
             return [sys.executable]
-        return ["env", "-C", str(self.checkout), "-u", "PYTHONPATH", str(self.checkout / ".venv/bin/python")]
+        return ["env", "-C", str(self.checkout), str(self.checkout / ".venv/bin/python")]
 
     @property
     def server_log(self) -> Path:
@@ -151,10 +151,11 @@ def start_web(place: Place) -> None:
     }
     for name in SERVERS:
         port = place.ports[name] = embedded.free_port()
-        words = [
-            word.replace("touchstone.wsgi", "floor") if name == "floor" else word for word in web_options()
-        ]
-        command = [*place.python, "-m", *words, "--bind", f"127.0.0.1:{port}"]
+        if name == "floor":
+            words = [word.replace("touchstone.wsgi", "floor") for word in web_options()]
+            command = [sys.executable, "-m", *words, "--bind", f"127.0.0.1:{port}"]
+        else:
+            command = [*place.python, "-m", *web_options(place.checkout), "--bind", f"127.0.0.1:{port}"]
         address = f"http://127.0.0.1:{port}/{'livez' if name == 'product' else 'alive'}"
         place.programs[name] = Program(name, command, more[name], ready=answers(address))
         place.programs[name].start(place.root / "log")
@@ -191,9 +192,10 @@ def start_pooled_web(place: Place, servers: embedded.Servers) -> None:
     program.ready()
 
 
-def web_options() -> list[str]:
+def web_options(checkout: Path | None = None) -> list[str]:
     """Return the command of the product's web process; its module needs Django, which cannot be set up here."""
-    source = (Path(embedded.__file__).parent / "management/commands/stack.py").read_text()
+    touchstone = checkout / "platform/touchstone" if checkout else Path(embedded.__file__).parent
+    source = (touchstone / "management/commands/stack.py").read_text()
     listed = re.search(r"^WEB = \[(.*?)\]", source, re.MULTILINE | re.DOTALL)
     assert listed
     words = re.findall(r'"(.+?)"', listed[1])
