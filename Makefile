@@ -5,6 +5,9 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3.12)
 VENV_MODULE = if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
   then echo "Installing $(notdir $(PYTHON))-venv ..." && apt-get update -qq && apt-get install -y -qq $(notdir $(PYTHON))-venv >/dev/null; \
   else echo "Python's venv module is missing: as root, 'apt-get install $(notdir $(PYTHON))-venv', then try again"; exit 1; fi
+# Whoever waits sees a line every 4 s, until the command has ended; its exit code is kept.
+PATIENTLY = sh -c '"$$@" & n=0; while kill -0 $$! 2>/dev/null; do sleep 1; n=$$((n + 1)); \
+  [ $$((n % 4)) -ne 0 ] || echo "  ... $$n s"; done; wait $$!' patiently
 BIN := .venv/bin
 .PHONY: help demo run test test-fast nightly lint docs bench lock schema image sbom audit clean
 
@@ -68,11 +71,11 @@ clean: ## remove what was built; var/ (your data) stays
 # The editable install puts "touchstone" (inside platform/) on the path of celery and gunicorn.
 .venv/runtime: requirements.lock pyproject.toml | .venv/bin/python
 	@echo "Installing Touchstone into .venv (once, about a minute) ..."
-	@$(BIN)/pip install -qq --disable-pip-version-check --require-hashes -r requirements.lock
+	@$(PATIENTLY) $(BIN)/pip install -qq --disable-pip-version-check --require-hashes -r requirements.lock
 	@$(BIN)/pip install -qq --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
 .venv/dev: requirements-dev.lock | .venv/runtime
 	@echo "Installing the developers' tools into .venv (once, about a minute) ..."
-	@$(BIN)/pip install -qq --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(PATIENTLY) $(BIN)/pip install -qq --disable-pip-version-check --require-hashes -r requirements-dev.lock
 	@touch $@

@@ -77,12 +77,12 @@ class ServiceClient:
 class WebClient:
     """An assessor with a browser's cookies."""
 
-    def __init__(self, address: str, campaign_id: uuid.UUID, username: str) -> None:
+    def __init__(self, address: str, campaign_id: uuid.UUID, username: str, password: str = PASSWORD) -> None:
         self.api = f"{address}api/v1/campaigns/{campaign_id}"
         self.cookies = http.cookiejar.CookieJar()
         self.opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(self.cookies))
         self.opener.open(f"{address}login/", timeout=20).close()
-        form = {"username": username, "password": PASSWORD, "csrfmiddlewaretoken": self._cookie("csrftoken")}
+        form = {"username": username, "password": password, "csrfmiddlewaretoken": self._cookie("csrftoken")}
         body = urllib.parse.urlencode(form).encode()
         self.opener.open(f"{address}login/", data=body, timeout=20).close()
         assert self._cookie("sessionid"), f"{username} was not let in"

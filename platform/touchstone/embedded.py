@@ -305,12 +305,10 @@ def supervise(
     servers: Servers,
     programs: list[Program],
     say: Callable[[str], None],
-    started: Callable[[], None] = lambda: None,
 ) -> None:
     """Start the programs and keep them and the servers alive until SIGINT or SIGTERM; then stop the programs.
 
-    Each is started when the one before it answers: pages are there sooner than if all began at once. `started` is
-    called once, when every program has said through `ready` that it answers.
+    Each is started when the one before it answers: pages are there sooner than if all began at once.
     """
     watched = [*servers.programs, *programs]
     restart_at: dict[str, float] = {}
@@ -320,7 +318,6 @@ def supervise(
             program.start(root / "log")
             announce(root, servers, watched)
             program.ready()
-        started()
         while True:
             for program in watched:
                 _revive(program, root, restart_at, say)

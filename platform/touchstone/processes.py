@@ -7,9 +7,10 @@ import os
 import shutil
 import signal
 import subprocess
+import threading
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -80,6 +81,24 @@ class Program:
                 self.process.wait(seconds)
         end(family, seconds=2)  # the orphans are asked too, then killed
         self.process.wait(5)
+
+
+@contextlib.contextmanager
+def patience(say: Callable[[str], None], every: float = 4.0) -> Iterator[None]:
+    """Say every few seconds how many have passed: who waits sees that something is being done."""
+    over, began = threading.Event(), time.monotonic()
+
+    def tell() -> None:
+        while not over.wait(every):
+            say(f"  ... {time.monotonic() - began:.0f} s")
+
+    teller = threading.Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        over.set()
+        teller.join()
 
 
 def answers(

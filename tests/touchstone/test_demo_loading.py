@@ -1,5 +1,6 @@
 """Loading the demo: what takes long happens before its transaction, and whoever starts it sees what is being done."""
 
+import time
 from functools import partial
 from io import StringIO
 from itertools import islice
@@ -9,12 +10,14 @@ import pytest
 from django.core.management.base import OutputWrapper
 from django.db import connection
 
-from judging.models import Collection, GoldAnswer
+from judging.models import Campaign, Collection, GoldAnswer, Judgment
+from sampling.models import AuditSchedule
 from touchstone import embedded
 from touchstone.demo import docstrings, systems
 from touchstone.management.commands import load_demo
 from touchstone.management.commands.stack import line_writer
-from touchstone.processes import Program
+from touchstone.models import User
+from touchstone.processes import Program, patience
 
 
 @pytest.mark.django_db(transaction=True)
@@ -71,6 +74,43 @@ def test_a_load_that_fails_leaves_no_collection(monkeypatch):
     assert not Collection.objects.filter(name="Half of it").exists()
 
 
+def test_whoever_waits_sees_that_something_is_being_done():
+    said: list[str] = []
+    with patience(said.append, every=0.05):
+        until = time.monotonic() + 5
+        while len(said) < 2 and time.monotonic() < until:
+            time.sleep(0.01)
+    n_lines = len(said)
+    time.sleep(0.2)
+    assert 2 <= n_lines == len(said)  # none after the end
+    assert said[0] == "  ... 0 s"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_programs_judge_the_simulated_campaign_after_the_load_and_only_once(monkeypatch):
+    some = list(islice(docstrings.stdlib_documents(), 0, None, 9))
+    monkeypatch.setattr(docstrings, "stdlib_documents", lambda: iter(some))
+    monkeypatch.setattr(load_demo, "SIMULATED_ITEMS", 100)
+    command = load_demo.Command(stdout=StringIO())
+    made = command._standard_library("Some of it")
+    manager = User.objects.create_user("mara", role=User.Role.MANAGER)
+    command._open_simulated_campaign(made, manager, ("bm25-description", "fusion"))
+    campaign = Campaign.objects.get(is_simulated=True)
+    # What whoever starts the demo waits for: drawn, open, and nobody has judged.
+    assert (campaign.state, Judgment.objects.count()) == (Campaign.State.OPEN, 0)
+    assert campaign.items.count() > 50
+
+    command._judge_simulated_campaign()
+    tiers = Judgment.objects.filter(slot__item__campaign=campaign).values_list("assessor__tier", flat=True)
+    assert set(tiers) == {"bronze", "silver", "gold"}
+    assert not campaign.slots.exclude(state="done").exists()
+    assert AuditSchedule.objects.filter(campaign=campaign, items_in_total=150).exists()
+    n_judgments = Judgment.objects.count()
+
+    command._judge_simulated_campaign()
+    assert Judgment.objects.count() == n_judgments
+
+
 class Stream(StringIO):
     """A stream that notes how often it was flushed."""
 
@@ -106,15 +146,18 @@ def test_the_first_program_answers_before_the_next_is_started(tmp_path, monkeypa
     programs: list[Program] = [
         Recorded(name, [], ready=partial(events.append, f"{name} answers")) for name in ("web", "worker")
     ]
+    programs.append(Recorded("last", [], ready=stop))
     servers = SimpleNamespace(programs=[], database_url="", url_of=str, passwords={}, redis_url="")
     with pytest.raises(embedded.Stop):
-        embedded.supervise(tmp_path, servers, programs, print, stop)
+        embedded.supervise(tmp_path, servers, programs, print)
     assert events == [
         "web started",
         "web answers",
         "worker started",
         "worker answers",
+        "last started",
         "all answer",
+        "last stopped",
         "worker stopped",
         "web stopped",
     ]

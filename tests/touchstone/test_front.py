@@ -203,6 +203,11 @@ def test_the_page_needs_nothing_but_the_style_that_its_policy_allows():
 # -- the embedded stack -------------------------------------------------------------------------------------
 
 
+def both_listen(logs):
+    files = [logs / "web-1.log", logs / "web-2.log"]
+    return all(file.exists() and "Listening at" in file.read_text() for file in files)
+
+
 def test_the_embedded_stack_is_reached_through_the_front_door_and_survives_a_web_process(tmp_path):
     root, port = tmp_path / "var", embedded.free_port()
     environment = {**os.environ, "TOUCHSTONE_VAR": str(root)}
@@ -215,6 +220,7 @@ def test_the_embedded_stack_is_reached_through_the_front_door_and_survives_a_web
             said = stack.stdout.readline()
             assert said, "the stack ended"
         assert f"http://127.0.0.1:{port}/" in said
+        until(lambda: both_listen(root / "log"))  # the address is told when one of them does
         family = [
             p for pid, _ in json.loads((root / "stack.json").read_text())["processes"] for p in family_of(pid)
         ]

@@ -29,9 +29,9 @@ class Command(BaseCommand):
             raise CommandError(f"{collection} is not a folder")
 
         preparation = ["--demo", *(["--collection", str(Path(collection).resolve())] if collection else [])]
-        gold = Program("gold", [sys.executable, MANAGE, "load_demo", "--judge-audits"])
+        programs = Program("simulated", [sys.executable, MANAGE, "load_demo", "--judge"])
         run_stack(
-            port, line_writer(self.stdout), preparation, self._welcome, {"TOUCHSTONE_DEMO": "1"}, [gold]
+            port, line_writer(self.stdout), preparation, self._welcome, {"TOUCHSTONE_DEMO": "1"}, [programs]
         )
 
     def _welcome(self, address: str) -> None:
@@ -39,5 +39,6 @@ class Command(BaseCommand):
         self.stdout.write(f"\n  Touchstone runs at {address}   (Ctrl-C stops everything)\n")
         for login in logins:
             self.stdout.write(f"  {login['role']:<14} {login['username']:<8} password {login['password']}")
-        self.stdout.write("\n  The login page has a button for each of them.\n")
+        self.stdout.write("\n  The login page has a button for each of them.")
+        self.stdout.write("  Simulated assessors judge two of the campaigns from now on, for some minutes.\n")
         self.stdout.flush()

@@ -15,7 +15,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connection, transaction
 from django.utils.translation import gettext_noop
 
-from analytics.services.recomputation import queue_recomputation, recompute
+from analytics.services.recomputation import queue_recomputation
 from judging.kinds import ITEM_COLUMNS, ItemKey
 from judging.models import Assessor, Campaign, Collection, Document, GoldAnswer, Topic
 from judging.rankings import read_rankings, top
@@ -70,6 +70,7 @@ SIMULATED_FIELDS = {
     "is_simulated": True,
 }
 SEED = 20261121
+SIMULATED_ITEMS = 1200
 # About 150 of 1,195 items in all: what a real audit can pay for, so that the pair's interval is no narrower than there.
 AUDITED_EACH_TIME, AUDITS_AT_START, AUDITS_IN_ALL = 15, 6, 10
 AUDITED_BY_SILVER = 240
@@ -86,19 +87,20 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--collection", help="a folder to load instead of Python's standard library")
         parser.add_argument(
-            "--judge-audits",
+            "--judge",
             action="store_true",
-            help="load nothing; judge what audits select in simulated campaigns, until stopped",
+            help="load no collection; judge the simulated campaigns, and what audits select there, until stopped",
         )
 
-    def handle(self, *args: Any, collection: str | None, judge_audits: bool, **options: Any) -> None:
+    def handle(self, *args: Any, collection: str | None, judge: bool, **options: Any) -> None:
         if "DATABASE_URL" in os.environ:
             raise CommandError("the demo's accounts are not for a real database: use `manage.py demo`")
         self.started = time.monotonic()
         with connection.cursor() as cursor:
             # Somebody's folder is read and searched within a transaction: on a busy machine that takes long.
             cursor.execute("SET idle_in_transaction_session_timeout = 0")
-        if judge_audits:
+        if judge:
+            self._judge_simulated_campaign()
             self._load_erring_campaign()
             self._load_late_runs()
             judge_audits_for_ever(self._say)
@@ -117,7 +119,7 @@ class Command(BaseCommand):
             )
         self._own_campaign(small, people, pair)
         if GoldAnswer.objects.filter(topic__collection=made).exists():
-            self._simulated_campaign(made, people, pair)
+            self._open_simulated_campaign(made, people["mara"], pair)
 
     def _collection(self, folder: str | None, name: str) -> Collection:
         return self._folder(Path(folder), name) if folder else self._standard_library(name)
@@ -304,27 +306,28 @@ class Command(BaseCommand):
             collection=made, name=name, user=user, grades=DEFAULT_GRADES, guidelines=GUIDELINES, **fields
         )
 
-    def _simulated_campaign(self, made: Collection, people: dict[str, User], pair: tuple[str, str]) -> None:
+    def _open_simulated_campaign(self, made: Collection, manager: User, pair: tuple[str, str]) -> None:
+        """Draw what programs will judge when the pages are there: nobody waits for them."""
         name = f"{SIMULATED}: {made.name}"
-        campaign = Campaign.objects.filter(name=name).first()
-        if campaign is None:
+        if not Campaign.objects.filter(name=name).exists():
             with transaction.atomic():
-                campaign = self._campaign(made, name, people["mara"], **SIMULATED_FIELDS)
-                self._draw(campaign, pair, 1200, people["mara"])
-        if AuditSchedule.objects.filter(campaign=campaign).exists():
+                campaign = self._campaign(made, name, manager, **SIMULATED_FIELDS)
+                self._draw(campaign, pair, SIMULATED_ITEMS, manager)
+
+    def _judge_simulated_campaign(self) -> None:
+        campaign = Campaign.objects.filter(name__startswith=f"{SIMULATED}: ").first()
+        # Without a campaign: a folder without grades. With a schedule: all of this was done before.
+        if campaign is None or AuditSchedule.objects.filter(campaign=campaign).exists():
             return
         with connection.cursor() as cursor:
             # Losing the last moments of a simulation costs nothing: a load that was cut off goes on where it stopped.
             cursor.execute("SET synchronous_commit = off")
+        manager = User.objects.get(username="mara")
         simulation = Simulation(campaign)
         simulation.judge(self._say)
         at_start = AUDITS_AT_START * AUDITED_EACH_TIME
         audit(
-            campaign=campaign,
-            items_each_time=at_start,
-            items_in_total=at_start,
-            user=people["mara"],
-            seed=SEED + 1,
+            campaign=campaign, items_each_time=at_start, items_in_total=at_start, user=manager, seed=SEED + 1
         )
         simulation.judge_audit(self._say)
         audit(
@@ -332,20 +335,19 @@ class Command(BaseCommand):
             items_each_time=AUDITED_BY_SILVER,
             items_in_total=AUDITED_BY_SILVER,
             tier=AuditTier.SILVER,
-            user=people["mara"],
+            user=manager,
             seed=SEED + 2,
         )
         simulation.judge_silver_audit(self._say)
         # From now on audits come by themselves, once a minute, and the simulated gold assessor judges them.
         save_schedule(
             campaign=campaign,
-            actor=people["mara"],
+            actor=manager,
             every_seconds=60,
             items_each_time=AUDITED_EACH_TIME,
             items_in_total=AUDITS_IN_ALL * AUDITED_EACH_TIME,
         )
-        recompute(campaign=campaign)
-        self._say("the numbers are computed")
+        queue_recomputation(campaign=campaign)
 
     def _load_erring_campaign(self) -> None:
         """A third campaign, judged while the demo runs already: most of its assessors are honest, some are not."""

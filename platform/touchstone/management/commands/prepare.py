@@ -16,6 +16,7 @@ from django.db import OperationalError, ProgrammingError, connection
 from psycopg.errors import DeadlockDetected, InsufficientPrivilege, LockNotAvailable
 
 from touchstone import rights, roles, schema
+from touchstone.processes import patience
 from touchstone.settings import database_from_url
 
 DIFFERS = 3  # the exit code
@@ -57,9 +58,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, check: bool, demo: bool, collection: str | None, **options: Any) -> None:
         if not check:
-            self.stdout.write("Preparing the database ...")
-            self.stdout.flush()
-            self._migrate()
+            self._say("Preparing the database ...")
+            with patience(self._say):
+                self._migrate()
         self._compare()
         if check:
             return
@@ -68,6 +69,10 @@ class Command(BaseCommand):
             call_command("collectstatic", verbosity=0, interactive=False)
         if demo:
             call_command("load_demo", collection=collection)
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()
 
     def _migrate(self) -> None:
         if settings.POOLER and not settings.DATABASE_OWNER_URL:
@@ -117,8 +122,7 @@ class Command(BaseCommand):
                 if cursor.fetchone()[0]:
                     return
             if not is_told:
-                self.stdout.write("Another upgrade is at work; waiting for its end ...")
-                self.stdout.flush()
+                self._say("Another upgrade is at work; waiting for its end ...")
                 is_told = True
             time.sleep(BETWEEN_TRIES[1])
 

@@ -1,5 +1,6 @@
 """`manage.py stack`: the whole product on this machine, embedded servers included, until Ctrl-C."""
 
+import contextlib
 import secrets
 import subprocess
 import sys
@@ -13,7 +14,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, OutputWrapper
 
 from touchstone import embedded, front, lanes
-from touchstone.processes import Program, StackError
+from touchstone.processes import Program, StackError, patience
 
 # docker-compose.yml runs the same; a test compares them. There are two web processes behind the front door: one that is
 # killed takes half of the site. Each has loaded all before its port is there: whoever reaches it is answered.
@@ -89,6 +90,15 @@ class Front(Web):
     """The front door, on the port that people know, before the web processes."""
 
     upstreams: Sequence[Web] = ()
+    welcome: Callable[[str], None] = lambda address: None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.ready = self._until_people_are_served
+
+    def _until_people_are_served(self) -> None:
+        self._until_it_answers()
+        self.welcome(self.address)
 
     def _bind(self, port: int) -> None:
         self.port, self.command = port, front.command()
@@ -120,18 +130,31 @@ def run_stack(
     environment_of_web: dict[str, str] | None = None,
     more: Sequence[Program] = (),
 ) -> None:
-    """Start the servers, prepare the database, then run web, workers, beat and `more` until SIGINT or SIGTERM."""
+    """Start the servers, prepare the database, then run web, workers, beat and `more` until SIGINT or SIGTERM.
+
+    `welcome` gets the address when the first page can be asked for: what serves nobody yet starts after that.
+    """
     root = settings.VAR
     embedded.stoppable()
     try:
         say("Starting PostgreSQL and Redis ...")
-        with embedded.stack(root) as servers:
+        with contextlib.ExitStack() as running:
+            with patience(say):
+                servers = running.enter_context(embedded.stack(root))
             _prepare(preparation)
             say("Starting the web pages, the workers and the scheduler ...")
             port = port if embedded.is_free(port) else embedded.free_port()
-            webs, door = site(port, environment_of_web or {})
-            programs = [*webs, door, *_background(), *_metrics(door), *more]
-            embedded.supervise(root, servers, programs, say, lambda: welcome(door.address))
+            (first, *others), door = site(port, environment_of_web or {})
+            still_starting = running.enter_context(contextlib.ExitStack())
+            still_starting.enter_context(patience(say))
+
+            def serve(address: str) -> None:
+                still_starting.close()
+                welcome(address)
+
+            door.welcome = serve
+            programs = [first, door, *others, *_background(), *_metrics(door), *more]
+            embedded.supervise(root, servers, programs, say)
     except embedded.Stop:
         say(f"Stopped. Your data stay in {root}.")
     except StackError as error:
