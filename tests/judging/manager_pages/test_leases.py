@@ -1,5 +1,6 @@
 """The manager's page of leases: what is listed, what is released, what it costs."""
 
+import re
 import uuid
 from datetime import timedelta
 
@@ -115,10 +116,46 @@ def test_at_most_so_many_leases_are_shown_and_the_total_is_said(alice, campaign,
     assert text.count(">Release</button>") == 3
 
 
-def test_the_campaign_leads_to_its_leases_topics_and_changes(alice, campaign, bob):
+SECTIONS = {
+    "Items": ["adjudication", "manage-leases"],
+    "People": ["assessors", "manage-topics", "manage-entry", "said"],
+    "Audits": ["audits", "topic-checks", "errors"],
+    "Settings": ["manage-campaign-edit", "events"],
+}
+
+
+def links(text, label):
+    """Return the links of the navigation with this label: the end of the address, and aria-current."""
+    nav = text.partition(f'aria-label="{label}"')[2].partition("</nav>")[0]
+    return re.findall(r'<a href="([^"]+)"(?: aria-current="(\w+)")?>([^<]+)</a>', nav)
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_each_section_of_a_campaign_has_its_pages(alice, campaign, section):
+    own = [reverse(f"console:{name}", args=[campaign.pk]) for name in SECTIONS[section]]
+    for name, address in zip(SECTIONS[section], own, strict=True):
+        text = page(alice, f"console:{name}", campaign.pk)
+        first = links(text, "Sections of this campaign")
+        assert [words for _, _, words in first] == [
+            "Overview",
+            "Items",
+            "People",
+            "Audits",
+            "Results",
+            "Settings",
+        ]
+        assert [words for _, current, words in first if current] == [section]
+        second = links(text, "Pages of this section")
+        assert [link for link, _, _ in second] == own
+        assert [link for link, current, _ in second if current == "page"] == [address]
+
+
+def test_the_campaign_leads_to_its_sections_and_open_documents(alice, campaign, bob):
     text = page(alice, "console:campaign", campaign.pk)
-    for name in ("manage-leases", "manage-topics", "manage-campaign-edit", "manage-entry"):
-        assert f'href="{reverse(f"console:{name}", args=[campaign.pk])}"' in text
+    assert [words for _, current, words in links(text, "Sections of this campaign") if current] == [
+        "Overview"
+    ]
+    assert links(text, "Pages of this section") == []
     lease(bob, slots(campaign)[0])
     assert "1 open documents: see their assessors" in page(alice, "console:campaign", campaign.pk)
 
