@@ -279,11 +279,14 @@ def topic_rules(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         words = "topic was changed." if len(changes) == 1 else "topics were changed."
         messages.success(request, f"{len(changes) or 'No'} {words}")
         return redirect(f"{reverse('console:manage-topics', args=[row.pk])}?page={page.number}")
+    shown = _topic_rows(row, topics, rules, form)
     context = {
         "campaign": row,
         "page": page,
         "form": form,
-        "topics": _topic_rows(row, topics, rules, form),
+        "topics": shown,
+        "unfinished": [topic for topic in shown if topic["done"] < topic["total"]],
+        "finished": [topic for topic in shown if topic["done"] == topic["total"]],
         "lonely": _teams_without_members(row),
         "teams": _team_names(row),
     }
