@@ -117,7 +117,7 @@ def large(root: Path, n_judgments: int, seed: int) -> dict[str, Any]:
         return result
 
     with migrated(root / "var") as servers:
-        large_campaign.make(root, n_items=n_judgments // 5, n_each=5, n_assessors=100, n_runs=40, seed=seed)
+        large_campaign.make(root, n_items=n_judgments // 5, n_each=5, n_assessors=100, n_runs=100, seed=seed)
         media = root / "var" / "files"
         made = timed("backup", lambda: back_up(backups, servers.database_url, media, schema="", heads={}))
         expected = judgments(servers.database_url)
