@@ -96,8 +96,12 @@ def run_components(ranks: ArrayLike | SparseRuns) -> RunComponents:
     """
     entries = as_ranks(ranks)
     n_items, n_runs = entries.n_items, entries.n_runs
-    discount = 1.0 / np.log2(1.0 + entries.value.astype(np.float64))
-    table = scipy.sparse.csr_array((discount, (entries.item, entries.run)), shape=(n_items, n_runs))
+    discount = entries.value.astype(np.float64)  # of very many, so in place
+    discount += 1.0
+    np.log2(discount, out=discount)
+    np.divide(1.0, discount, out=discount)
+    ends = np.concatenate([[0], np.cumsum(entries.counts())]).astype(entries.run.dtype)
+    table = scipy.sparse.csr_array((discount, entries.run, ends), shape=(n_items, n_runs))
     if n_runs < FEWEST_RUNS or not n_items:
         return RunComponents(table, np.zeros((n_runs, 0)), np.zeros(0))
     mean = np.asarray(table.sum(axis=0)) / n_items

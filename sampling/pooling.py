@@ -140,7 +140,7 @@ def _rows_of_rankings(run: Rankings, topic_ids: list[str], depth: int) -> _Rows:
 
 
 def ranks_in_pairs(
-    rankings: Sequence[Rankings],
+    rankings: Iterable[Rankings],
     topic_ids: pl.Series,
     doc_ids: pl.Series,
     depth: int,
@@ -151,7 +151,8 @@ def ranks_in_pairs(
 
     Parameters
     ----------
-    rankings : sequence of Rankings
+    rankings : iterable of Rankings
+        One is held at a time, if they are made when they are asked for.
     topic_ids, doc_ids : Series of str, length n_items
         Pairs that are all different, in any order.
     depth : int
@@ -169,29 +170,30 @@ def ranks_in_pairs(
     topics = sorted({*topic_ids.unique(), *(among or ())})
     hashes = _stored_hashes(topic_ids, doc_ids)
     order = np.argsort(hashes, kind="stable")
-    hashes = hashes[order]
-    runs, items, values, outside = [], [], [], []
-    if not rankings:
-        nothing = np.zeros(0, dtype=np.int32)
-        return SparseRuns(0, len(doc_ids), nothing, nothing, nothing), []
-    for index, run in enumerate(rankings):
+    hashes, order = hashes[order], order.astype(np.int32)
+    found: list[tuple[NDArray[np.int32], NDArray[np.int32]]] = []
+    outside = []
+    for run in rankings:
         rows = _rows_of_rankings(run, topics, depth)
         place = np.minimum(np.searchsorted(hashes, rows.keys), max(hashes.size - 1, 0))
         is_pooled = hashes[place] == rows.keys if hashes.size else np.zeros(rows.keys.size, dtype=np.bool_)
-        items.append(order[place[is_pooled]])
-        values.append(rows.rank[is_pooled])
-        runs.append(np.full(items[-1].size, index, dtype=np.int32))
+        found.append((order[place[is_pooled]], rows.rank[is_pooled]))
         outside.append(rows.rank[~is_pooled][np.argsort(rows.place[~is_pooled])].astype(np.int64))
-    item, run_of = np.concatenate(items), np.concatenate(runs)
-    by_item = np.argsort(item, kind="stable")  # runs stay ascending within an item
-    table = SparseRuns(
-        n_runs=len(rankings),
-        n_items=len(doc_ids),
-        run=run_of[by_item],
-        item=item[by_item].astype(np.int32),
-        value=np.concatenate(values)[by_item],
-    )
-    return table, outside
+    return _by_item(found, len(doc_ids)), outside
+
+
+def _by_item(found: list[tuple[NDArray[np.int32], NDArray[np.int32]]], n_items: int) -> SparseRuns:
+    """Return the table of what each run returns, items (each once) and ranks; every entry is put where it belongs."""
+    count = np.zeros(n_items, dtype=np.int64)
+    for items, _ in found:
+        count[items] += 1
+    free = np.cumsum(count) - count  # the place of an item's next entry
+    run, value = np.empty((2, int(count.sum())), dtype=np.int32)
+    for index, (items, ranks) in enumerate(found):
+        at = free[items]
+        run[at], value[at] = index, ranks
+        free[items] = at + 1
+    return SparseRuns(len(found), n_items, run, np.repeat(np.arange(n_items, dtype=np.int32), count), value)
 
 
 def _stored_hashes(topic_ids: pl.Series, doc_ids: pl.Series) -> NDArray[np.uint64]:

@@ -26,7 +26,7 @@ def probabilities(name: str, values: ArrayLike, n_items: int) -> Floats:
 
 
 def integers(name: str, values: ArrayLike, least: int | None = None, most: int | None = None) -> Ints:
-    """Return a flat integer array. Raise ValueError for another type or a value outside [least, most]."""
+    """Return a flat array of int64: the given one, if it is such. Raise ValueError for another type or range."""
     array = np.asarray(values)
     if array.size == 0:
         return np.zeros(0, dtype=np.int64)
@@ -36,4 +36,4 @@ def integers(name: str, values: ArrayLike, least: int | None = None, most: int |
         raise ValueError(f"{name} must be at least {least}, got {array.min()}")
     if most is not None and array.max() > most:
         raise ValueError(f"{name} must be at most {most}, got {array.max()}")
-    return array.astype(np.int64)
+    return array.astype(np.int64, copy=False)

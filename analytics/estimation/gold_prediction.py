@@ -85,7 +85,7 @@ class Foreknowledge:
         prior = finite("prior", self.prior)
         if prior.ndim != 1 or ((prior <= 0) | (prior >= 1)).any():
             raise ValueError(f"prior must be flat and within (0, 1), got shape {prior.shape}")
-        features = standardise(self.features)
+        features = np.asfortranarray(standardise(self.features))  # so that `columns` are no copies
         if features.shape[0] != prior.size:
             raise ValueError(f"features must have {prior.size} items, got {features.shape[0]}")
         fold = integers("fold", self.fold, 0)
@@ -103,11 +103,10 @@ class Foreknowledge:
         return np.asarray(scipy.special.logit(self.prior), dtype=np.float64)
 
     @property
-    def columns(self) -> Floats:
-        """Return [column, frame]: 1, the prior's logit around its mean, the features."""
+    def columns(self) -> list[Floats]:
+        """Return [frame] columns: 1, the prior's logit around its mean, the features."""
         offset = self.offset
-        columns = [np.ones((1, offset.size)), (offset - offset.mean())[None], self.features.T]
-        return np.ascontiguousarray(np.concatenate(columns))
+        return [np.ones(offset.size), offset - offset.mean(), *self.features.T]
 
     @property
     def ridges(self) -> Floats:
@@ -252,7 +251,7 @@ class _After(NamedTuple):
 class _Columns:
     """The columns of one fold's fit: those that are known of the frame, and those of the open items' labels."""
 
-    of_frame: Floats  # [column, frame]
+    of_frame: list[Floats]  # [frame] each
     here: Ints  # [open] in the frame
     of_labels: Floats  # [column, open]
 
@@ -358,7 +357,7 @@ class GoldFits:
             return np.zeros(self.part.size)
         topic, rows = self.opened.topic_index, self.here[self.learned]
         problem = LogisticProblem(
-            self.columns[:, rows],
+            np.stack([column[rows] for column in self.columns]),
             outside,
             self.offset[rows],
             topic[rows],

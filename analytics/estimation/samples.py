@@ -152,6 +152,8 @@ class Labels:
 
     def of_items(self, items: Ints) -> "Labels":
         """Return the labels of some items, which are then counted from 0."""
+        if np.array_equal(items, np.arange(self.n_items)):
+            return self
         place = np.full(self.n_items, -1)
         place[items] = np.arange(items.size)
         kept = np.flatnonzero(place[self.item] >= 0)
@@ -166,6 +168,8 @@ class Labels:
     def of_assessors(self) -> tuple[Ints, "Labels"]:
         """Return the assessors who gave a label, and the labels with each by the place among these."""
         present, place = compress(self.assessor)
+        if present.size == self.n_assessors:
+            return present, self
         return present, replace(self, assessor=place, n_assessors=present.size)
 
 

@@ -26,6 +26,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Asked = tuple[Callable[[Floats], Floats], Floats]
 BLOCK = 500_000  # numbers held at a time
+PLACES = 100_000  # items whose weights are held at a time
 EQUAL = 1e-13  # of a sum of squares: what rounding leaves of the spread of numbers that are equal
 
 
@@ -141,6 +142,21 @@ class TargetWeights:
         size = entries.n_runs * n_groups
         totals = np.bincount(cell, entries.value * value[entries.item], size).astype(np.float64)
         return totals.reshape(entries.n_runs, n_groups)
+
+    def totals_at(self, places: Ints, values: Floats, group: Ints, n_groups: int) -> Floats:
+        """Return `over(places).run_totals(values, group, n_groups)` to the last digit, without all of these weights.
+
+        >>> weights = TargetWeights(from_dense(np.array([[0.0, 0.5], [0.25, 0.75]])))
+        >>> weights.totals_at(np.array([1, 1, 0]), np.ones(3), np.array([0, 1, 1]), 2).tolist()
+        [[0.5, 0.5], [0.75, 1.0]]
+        """
+        totals = np.zeros(self.runs.n_runs * n_groups)
+        for start in range(0, places.size, PLACES):
+            part = slice(start, start + PLACES)
+            entries = self.over(places[part]).runs
+            cell = entries.run.astype(np.int64) * n_groups + group[part][entries.item]
+            np.add.at(totals, cell, entries.value * values[part][entries.item])  # one after the other
+        return totals.reshape(self.runs.n_runs, n_groups)
 
     def totals_by_topic(self, values: ArrayLike, topic_index: Ints, n_topics: int) -> Floats:
         """Return sum of w * value over each topic's items, [target, topic]."""

@@ -239,7 +239,7 @@ def read_facts(campaign: Campaign) -> Facts:
 def _ranks(
     runs: list[Run], frame: pl.DataFrame, depth: int, topic_ids: list[str]
 ) -> tuple[SparseRuns, list[Ints]]:
-    rankings = [read_rankings(local(run.rankings)) for run in runs]
+    rankings = (read_rankings(local(run.rankings)) for run in runs)  # one after the other
     return ranks_in_pairs(rankings, frame["topic_id"], frame["doc_id"], depth, topic_ids)
 
 

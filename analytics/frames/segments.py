@@ -50,11 +50,11 @@ Read = Callable[[str], bytes]
 
 @dataclass(frozen=True)
 class _Axis:
-    """A kind of rows: its columns, the topic of every row, and the columns that the rows are in the order of."""
+    """A kind of rows: its columns, the segment of every row, and the columns that the rows are in the order of."""
 
     name: str
     columns: Columns
-    topic: NDArray[np.int64]
+    segment: NDArray[np.uint16]
     order: tuple[str, ...]
 
 
@@ -69,8 +69,10 @@ ORDERS = {
 def write_segments(arrays: CampaignArrays, n_segments: int, write: Write) -> None:
     """Hand over the files of the arrays, at most so many segments of each kind of rows: their names and bytes."""
     n = max(1, min(n_segments, arrays.n_topics))
-    for axis in _axes(arrays):
-        for number, rows in enumerate(_rows_of_segments(axis.topic * n // arrays.n_topics, n)):
+    segment_of_topic = (np.arange(arrays.n_topics) * n // arrays.n_topics).astype(np.uint16)
+    for axis in _axes(arrays, segment_of_topic[arrays.topic_index]):
+        for number in range(n):
+            rows = np.flatnonzero(axis.segment == number)
             part = {name: column[rows] for name, column in axis.columns.items()}
             write(f"{axis.name}-{number:04d}.parquet", _to_bytes(part))
     for name, fields in (("check", CHECK), ("silver", SILVER)):
@@ -90,29 +92,19 @@ def write_segments(arrays: CampaignArrays, n_segments: int, write: Write) -> Non
     write(ABOUT, json.dumps(about).encode())
 
 
-def _axes(arrays: CampaignArrays) -> Iterator[_Axis]:
-    topic, returned = arrays.topic_index, arrays.returned
-    of_judged = topic[arrays.judged]
-    frame = {"place": np.arange(topic.size)} | {name: getattr(arrays, name) for name in FRAME}
+def _axes(arrays: CampaignArrays, segment: NDArray[np.uint16]) -> Iterator[_Axis]:
+    """Yield the kinds of rows; `segment` is that of every item of the frame."""
+    returned, of_judged = arrays.returned, segment[arrays.judged]
+    frame = {"place": np.arange(segment.size)} | {name: getattr(arrays, name) for name in FRAME}
     entries = {"run": returned.run, "item": returned.item, "value": returned.value}
     found = {
-        "frame": (frame, topic),
-        "returned": (entries, topic[returned.item]),
+        "frame": (frame, segment),
+        "returned": (entries, segment[returned.item]),
         "judged": ({name: getattr(arrays, name) for name in JUDGED}, of_judged),
         "label": ({name: getattr(arrays, name) for name in LABEL}, of_judged[arrays.label_item]),
     }
     for name, (columns, of_rows) in found.items():
         yield _Axis(name, columns, of_rows, ORDERS[name])
-
-
-def _rows_of_segments(segment: NDArray[np.int64], n: int) -> Iterator[NDArray[np.int64] | slice]:
-    """Yield the rows of every segment, in their order."""
-    if n == 1:
-        yield slice(None)
-        return
-    rows = np.argsort(segment.astype(np.uint16), kind="stable")
-    ends = np.cumsum(np.bincount(segment, minlength=n))
-    yield from np.split(rows, ends[:-1])
 
 
 def _to_bytes(columns: Mapping[str, NDArray[Any]]) -> bytes:
@@ -175,7 +167,8 @@ def _axis(read: Read, name: str, n: int) -> Columns:
     keys = [columns[key] for key in ORDERS[name]]
     if not _ascend(keys):
         order = np.lexsort(keys[::-1])
-        columns = {column: columns[column][order] for column in columns}
+        for column in list(columns):
+            columns[column] = columns.pop(column)[order]
     return columns
 
 

@@ -126,9 +126,9 @@ class Matrices:
         """Return pi_a = J_a^-T h_a [run, assessor, true]: the weighted true-grade mix of what each one labelled."""
         n_assessors, n_grades = self.gold.shape
         n_cells = n_assessors * n_grades
-        of_labels = targets.over(self.labels.item)
         cell = self.labels.assessor * n_grades + self.labels.grade
-        h = of_labels.run_totals(self.labels.share, cell, n_cells).reshape(-1, n_assessors, n_grades)
+        h = targets.totals_at(self.labels.item, self.labels.share, cell, n_cells)
+        h = h.reshape(-1, n_assessors, n_grades)
         # J^T pi = h, all runs of one assessor at once
         solved = np.linalg.solve(np.swapaxes(self.matrices, 1, 2), np.transpose(h, (1, 2, 0)))
         return np.ascontiguousarray(np.transpose(solved, (2, 0, 1)))
