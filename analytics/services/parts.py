@@ -92,6 +92,7 @@ def begin(campaign: Campaign, progress: Progress = lambda *_: None) -> dict[str,
     """Read the campaign's moment into files, and queue the parts; return what the job's result says of it."""
     if is_in_parts(campaign):
         return {"moment": None}
+    memory.return_large()
     forget_moments(campaign)
     forget(campaign)  # what a screening has kept is not needed beside the moment
     started = timezone.now()
@@ -144,6 +145,7 @@ def do_part(campaign: Campaign, key: str, part: int, progress: Progress = lambda
     if siblings.filter(state__in=[Job.State.FAILED, Job.State.CANCELLED]).exists():
         raise PartsRefused("another part of the same numbers failed: they begin anew")
     n_steps = len(places) + 1
+    memory.return_large()
     progress(0, n_steps, "reading segments")
     basis = _open(moment)
     tables: dict[str, list[str]] = {}
@@ -175,6 +177,7 @@ def merge(campaign: Campaign, key: str, progress: Progress = lambda *_: None) ->
     kept: dict[str, list[str]] = {}
     for result in done.values_list("result", flat=True):
         kept |= result["tables"]
+    memory.return_large()
     progress(0, 3, "reading segments")
     basis = _open(moment)
     progress(1, 3, "storing")
