@@ -8,6 +8,7 @@ from django.db import transaction
 from judging.models import Campaign, Collection
 from judging.services.errors import ImportRefused
 from judging.services.files import import_documents, import_judgments, import_runs, import_topics
+from judging.services.places_left import KIND, compute_places_left
 from judging.services.scores import import_scores
 from judging.services.sources import upload_path
 from touchstone.jobs import Context, JobCancelled, JobRefused, handler
@@ -71,3 +72,8 @@ def _import(context: Context, uploads: list[dict[str, str]]) -> dict[str, Any]:
 def _delete(uploads: list[dict[str, str]]) -> None:
     for upload in uploads:
         default_storage.delete(upload["path"])
+
+
+@handler(KIND)
+def look_who_can_judge(context: Context) -> None:
+    compute_places_left(campaign=Campaign.objects.get(pk=context.payload["campaign"]))

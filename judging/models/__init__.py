@@ -25,6 +25,7 @@ from judging.models.entry import (
     TrainingGrant,
     TrainingItem,
 )
+from judging.models.feasibility import PlacesLeft
 from judging.models.judgments import (
     IMPORTED_JUDGMENTS,
     Adjudication,
@@ -57,6 +58,7 @@ __all__ = [
     "MachineCall",
     "Message",
     "Participant",
+    "PlacesLeft",
     "Run",
     "Scale",
     "ScoreList",

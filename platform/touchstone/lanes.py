@@ -39,6 +39,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("analysis", NUMBERS),
     Kind("rounds", NUMBERS),
     Kind("screening", NUMBERS),
+    Kind("feasibility", NUMBERS, is_counted=False),
     Kind("simulation", NUMBERS),
     Kind("rejudging", NUMBERS),
     Kind("retention", NUMBERS),

@@ -87,6 +87,7 @@ TABLES: dict[str, Rights] = {
         changes=("completed_at", "participant", "session", "study"),
         hidden=("participant", "session", "study"),
     ),
+    "judging_placesleft": Rights(changes=EVERY),
     "judging_run": Rights(changes=("description", "group", "is_manual", "may_publish")),
     "judging_scale": APPEND_ONLY,
     "judging_scorelist": APPEND_ONLY,

@@ -12,6 +12,7 @@ from django.db import DatabaseError, InterfaceError, close_old_connections, conn
 from analytics.releases.services.releasing import settle_ended
 from analytics.services.recomputation import start_due_recomputations
 from analytics.services.screening import start_due_screenings
+from judging.services.places_left import start_due_feasibility
 from sampling.services.auditing import start_due_audits
 from sampling.services.ordering import start_due_orders
 from touchstone import jobs, signs
@@ -44,6 +45,7 @@ def tick() -> None:
         start_due_orders,
         start_due_recomputations,
         start_due_screenings,
+        start_due_feasibility,
         start_due_seals,
         start_due_retention,
     )

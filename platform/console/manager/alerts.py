@@ -6,6 +6,7 @@ from typing import Any
 from django.urls import reverse
 from django.utils import timezone
 
+from console.manager.stuck import stuck_need
 from judging.models import Campaign
 
 JUDGES = {"bronze", "silver"}
@@ -18,7 +19,8 @@ def needs(row: Any, shown: dict[str, Any]) -> list[Need]:
     """Return what is wrong or missing, by what the overview shows."""
     alerts = [*_of_draw(row, shown), *_of_people(row, shown)]
     if row.state == Campaign.State.OPEN:
-        alerts += [*_of_audits(row, shown), *_of_work(row, shown)]
+        stuck = stuck_need(row)
+        alerts += [*([stuck] if stuck else []), *_of_audits(row, shown), *_of_work(row, shown)]
     computation = shown["computation"]
     if computation is not None and computation.n_flags:
         n = computation.n_flags

@@ -1,0 +1,34 @@
+"""What the open places of a campaign can still get: the newest answer, one row a campaign."""
+
+from django.db import models
+
+from judging.models.campaigns import Campaign
+
+
+class PlacesLeft(models.Model):
+    """How many open places the people of a campaign can fill, which items lack some, and what helps.
+
+    A job writes it, and it may be thrown away at any time. `basis` is a hash of what it was computed from. `stuck`
+    lists some of the items with the reason, `helps` by remedy how many more places could be filled; both without names.
+    """
+
+    campaign = models.OneToOneField(Campaign, on_delete=models.PROTECT, related_name="places_left")
+    basis = models.CharField(max_length=32)
+    wanted = models.PositiveIntegerField()
+    possible = models.PositiveIntegerField()
+    n_stuck = models.PositiveIntegerField()
+    newcomers = models.PositiveIntegerField()
+    is_exact = models.BooleanField()
+    stuck = models.JSONField(default=list)
+    helps = models.JSONField(default=dict)
+    computed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="judging_placesleft_possible", condition=models.Q(possible__lte=models.F("wanted"))
+            )
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.campaign}: {self.possible} of {self.wanted}"

@@ -1,0 +1,55 @@
+"""What the overview says of items that the people of a campaign cannot finish, and what helps."""
+
+from typing import Any
+
+from django.urls import reverse
+
+from judging.models import Assessor, PlacesLeft
+
+NAMED = 5
+TIERS = {"judge": "assessor", "audit": "gold assessor", "silver": "silver assessor"}
+
+
+def stuck_need(row: Any) -> dict[str, Any] | None:
+    """Return the alert; None while all open places can be filled."""
+    found = PlacesLeft.objects.filter(campaign=row).first()
+    if found is None or found.possible >= found.wanted:
+        return None
+    least = "" if found.is_exact else "At least "
+    n = f"{least}{found.n_stuck:,}"
+    title = f"{n} item cannot be finished." if found.n_stuck == 1 else f"{n} items cannot be finished."
+    words = " ".join([_lack(found), _items(found), _helps(found)]).replace("  ", " ")
+    url = f"{reverse('console:assessors', args=[row.pk])}#add"
+    return {"level": "error", "title": title, "words": words, "url": url, "button": "Add or invite"}
+
+
+def _lack(found: PlacesLeft) -> str:
+    most = "" if found.is_exact else "at most "
+    return f"{found.wanted:,} more judgments are wanted, and the people here can give {most}{found.possible:,} of them."
+
+
+def _items(found: PlacesLeft) -> str:
+    named = "; ".join(f"topic {one['topic_id']}, document {one['doc_id']}" for one in found.stuck[:NAMED])
+    rest = f"; and {found.n_stuck - NAMED:,} more" if found.n_stuck > NAMED else ""
+    had = max((one["n_had"] for one in found.stuck), default=0)
+    why = " Whoever has had an item cannot have it again." if had else ""
+    return f"{named}{rest}.{why}" if named else ""
+
+
+def _helps(found: PlacesLeft) -> str:
+    """Return what helps, each as a sentence."""
+    kinds = {one["purpose"] for one in found.stuck}
+    who = TIERS[kinds.pop()] if len(kinds) == 1 else "person"
+    least = "" if found.is_exact else "at least "
+    n = found.newcomers
+    said = [f"{least}{n:,} more {who}{'' if n == 1 else 's'}"]
+    if "quota" in found.helps:
+        said.append("a higher quota")
+    if "team" in found.helps:
+        said.append("opening topics to other teams")
+    askable = {pk for one in found.stuck for pk in one["given_back_by"]}
+    if askable:
+        people = Assessor.objects.filter(pk__in=sorted(askable)[:NAMED]).select_related("user")
+        names = ", ".join(str(person) for person in people)
+        said.append(f"asking whoever gave an item back to look again ({names})")
+    return f"What helps: {'; '.join(said)}."
