@@ -85,7 +85,10 @@ def compute_places_left(*, campaign: Campaign) -> PlacesLeft | None:
         return None
     people = [Person(*row) for row in _rows(_PEOPLE, campaign=campaign.pk)]
     rows = _rows(_GROUPS, campaign=campaign.pk, people=[person.pk for person in people])
-    opened = [OpenItems(*row[:3], frozenset(row[3]), row[4], tuple(row[5])) for row in rows]
+    opened = [
+        OpenItems(purpose, team, places, frozenset(known_to), n, tuple(items))
+        for purpose, team, places, known_to, n, items in rows
+    ]
     has_gold_alone = not campaign.assessors.exclude(tier=Assessor.Tier.GOLD).exists()
     found = _feasibility(opened, people, has_gold_alone)
     stuck = [opened[place] for place in found.stuck]
