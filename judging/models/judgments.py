@@ -198,6 +198,9 @@ class Judgment(models.Model):
             # For the manager's page; an ordinary judgment enters neither.
             models.Index(name="judging_judgment_obstacles", fields=["item"], condition=Q(grade__isnull=True)),
             models.Index(F("id").desc(), name="judging_judgment_comments", condition=~Q(comment="")),
+            # For lists by time, and of one assessor's by seconds.
+            models.Index(name="judging_judgment_times", fields=["created_at", "id"]),
+            models.Index(name="judging_judgment_pace", fields=["assessor", "active_milliseconds", "id"]),
         ]
 
     def __str__(self) -> str:

@@ -1,15 +1,23 @@
 import os
+import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db.models import QuerySet
 
 from analytics.services import exports
-from judging.models import Campaign
+from analytics.services.judgment_log import LOG_FORMATS, LOG_SCHEMA, log_lines
+from judging.judgment_filters import JUDGMENTS, FilterFaults, filters_of, read_filters
+from judging.models import Campaign, Judgment
 from judging.services.errors import Refused
+from judging.services.filtered import filtered_judgments
+
+PARQUET = "parquet"
 
 
 class Command(BaseCommand):
@@ -19,8 +27,9 @@ class Command(BaseCommand):
         parser.add_argument("campaign", help="the campaign's name or id")
         parser.add_argument(
             "kind",
-            choices=exports.export_keys(),
-            help=" ".join(f"{one.key}: {one.help}" for one in exports.EXPORTS),
+            choices=[*exports.export_keys(), "judgments"],
+            help=" ".join(f"{one.key}: {one.help}" for one in exports.EXPORTS)
+            + " judgments: every judgment with its time, comment and decision.",
         )
         parser.add_argument(
             "-o", "--output", metavar="FILE", help="where to write (default: standard output)"
@@ -31,12 +40,30 @@ class Command(BaseCommand):
             help="let the assessors' median stand where an audit knows better",
         )
 
+        parser.add_argument(
+            "--format", choices=[*LOG_FORMATS, PARQUET], default="csv", help="of judgments (default: csv)"
+        )
+        parser.add_argument(
+            "--filter",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help=f"of judgments; names: {', '.join(one.name for one in filters_of(JUDGMENTS, True))}",
+        )
+
     def handle(self, *, campaign: str, kind: str, output: str | None, **options: Any) -> None:
         row = _campaign(campaign)
-        try:
-            lines = exports.export_format(kind).lines(row, not options["without_gold"])
-        except Refused as refusal:
-            raise CommandError(f"{row.name}: {refusal.title}") from refusal
+        if kind == "judgments":
+            found = _judgments(row, options["filter"])
+            if options["format"] == PARQUET:
+                _write_parquet(row, found, output)
+                return
+            lines = log_lines(row, found, options["format"])
+        else:
+            try:
+                lines = exports.export_format(kind).lines(row, not options["without_gold"])
+            except Refused as refusal:
+                raise CommandError(f"{row.name}: {refusal.title}") from refusal
         if output is None:
             for line in lines:
                 self.stdout.write(line, ending="")
@@ -55,6 +82,36 @@ def _campaign(name: str) -> Campaign:
     if campaign is None:
         raise CommandError(f"there is no campaign {name!r}")
     return campaign
+
+
+def _judgments(campaign: Campaign, filters: list[str]) -> QuerySet[Judgment]:
+    asked = dict(one.partition("=")[::2] for one in filters)
+    unknown = sorted(asked.keys() - {one.name for one in filters_of(JUDGMENTS, True)})
+    if unknown:
+        raise CommandError(f"there is no filter {unknown[0]!r}")
+    try:
+        read = read_filters(asked, JUDGMENTS, is_manager=True)
+    except FilterFaults as fault:
+        raise CommandError(str(fault)) from fault
+    named = campaign.assessors.filter(user__username=read.get("assessor", ""))
+    return filtered_judgments(campaign.pk, read, named.values_list("pk", flat=True).first()).complete()
+
+
+def _write_parquet(campaign: Campaign, found: QuerySet[Judgment], output: str | None) -> None:
+    if output is None:
+        raise CommandError("--format parquet needs --output")
+    path = Path(output)
+    draft = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".jsonl") as lines:
+            lines.writelines(log_lines(campaign, found, "jsonl"))
+            lines.flush()
+            pl.scan_ndjson(lines.name, schema=LOG_SCHEMA).sink_parquet(draft)
+        draft.replace(path)
+    except OSError as error:
+        raise CommandError(f"{output}: {error.strerror}") from error
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _write(lines: Iterator[str], path: Path) -> None:

@@ -3,9 +3,9 @@
 import uuid
 from typing import Any
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Prefetch, Q, QuerySet
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiExample, extend_schema
 from rest_framework import generics, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,9 +13,10 @@ from rest_framework.views import APIView
 
 from analytics.releases.pseudonyms import pseudonym
 from analytics.services.exports import pseudonym_key
+from console.filtering import filter_names, items_asked, judgments_asked, parameters
+from judging.judgment_filters import ITEMS, JUDGMENTS
 from judging.models import (
     Adjudication,
-    Assessor,
     Campaign,
     GoldAnswer,
     Item,
@@ -27,7 +28,6 @@ from judging.serializers.strict import LongWord, Strict, Token, WholeNumber
 from judging.services import leases
 from judging.services.access import ManagersChange, ManagersOnly, ResearchersOnly
 from judging.services.adjudication import adjudicate
-from judging.services.queries import about_items, items_about, judgments_of
 from touchstone.models import user_of
 
 # -- how assessors are called ---------------------------------------------------------------------------------
@@ -44,15 +44,6 @@ class AssessorRow(serializers.ModelSerializer[Any]):
         if self.context["request"].user.may_manage:
             return str(row.assessor.user.username)
         return pseudonym(pseudonym_key(row.assessor.campaign_id), row.assessor_id)
-
-
-def assessor_called(name: str, request: Request, campaign_id: uuid.UUID) -> int | None:
-    """Return the assessor whom rows of this campaign call so."""
-    mine = Assessor.objects.filter(campaign_id=campaign_id)
-    if user_of(request).may_manage:
-        return mine.filter(user__username=name).values_list("pk", flat=True).first()
-    key = pseudonym_key(campaign_id)
-    return next((pk for pk in mine.values_list("pk", flat=True) if pseudonym(key, pk) == name), None)
 
 
 # -- judgments ------------------------------------------------------------------------------------------------
@@ -100,37 +91,26 @@ class JudgmentAnswer(AssessorRow):
 
 
 class JudgmentLog(generics.ListAPIView[Judgment]):
-    """Every judgment of the campaign, in the order of arrival. Judgments never change."""
+    """Every judgment of the campaign, in the order of arrival. Judgments never change.
+
+    By `seconds` only those of one assessor, topic or document are ordered. A page looks at 20,000 judgments at most, so
+    with filters it may have few rows, or none, and yet name a `next` page.
+    """
 
     permission_classes = (ResearchersOnly,)
     serializer_class = JudgmentAnswer
     queryset = Judgment.objects.none()
     filter_fields = {"item": "item"}
-    query_fields = ("assessor", "topic_id", "doc_id")
-    order_fields = ("id",)
+    query_fields = filter_names(JUDGMENTS)
+    order_fields = {"id": "id", "time": "created_at", "seconds": "active_milliseconds"}
+    rest: Q | None = None
 
     def get_queryset(self) -> QuerySet[Judgment]:
-        campaign_id = self.kwargs["campaign_id"]
-        asked = self.request.query_params
-        found = judgments_of(campaign_id)
-        if "assessor" in asked:
-            found = Judgment.objects.filter(
-                assessor=assessor_called(asked["assessor"], self.request, campaign_id)
-            )
-        if {"topic_id", "doc_id"} & asked.keys():
-            items = items_about(campaign_id, asked.get("topic_id"), asked.get("doc_id"))
-            found = about_items(found, items)
-        return _with_names(found)
+        found = judgments_asked(self.request, self.kwargs["campaign_id"])
+        self.rest = found.rest
+        return _with_names(found.rows)
 
-    @extend_schema(
-        operation_id="judgment_log_list",
-        tags=["judgments"],
-        parameters=[
-            OpenApiParameter("assessor", str, description="The name that the rows use."),
-            OpenApiParameter("topic_id", str, description="Only judgments about this topic."),
-            OpenApiParameter("doc_id", str, description="Only judgments of this document."),
-        ],
-    )
+    @extend_schema(operation_id="judgment_log_list", tags=["judgments"], parameters=parameters(JUDGMENTS))
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
         return self.list(request)
 
@@ -156,30 +136,27 @@ class ItemLine(serializers.ModelSerializer[Item]):
 
 
 class Items(generics.ListAPIView[Item]):
-    """The items of the campaign, topic by topic."""
+    """The items of the campaign, topic by topic.
+
+    A page looks at 20,000 items at most, so with filters it may have few rows, or none, and yet name a `next` page.
+    """
 
     permission_classes = (ResearchersOnly,)
     serializer_class = ItemLine
     queryset = Item.objects.none()
-    query_fields = ("topic_id", "doc_id")
+    query_fields = filter_names(ITEMS)
     order_fields = {"topic": "topic_id", "document": "document_id"}
     default_order = "topic,document"
+    rest: Q | None = None
 
     def get_queryset(self) -> QuerySet[Item]:
-        asked = self.request.query_params
-        found = items_about(self.kwargs["campaign_id"], asked.get("topic_id"), asked.get("doc_id"))
-        return found.select_related("topic", "document").only(
+        found = items_asked(self.request, self.kwargs["campaign_id"])
+        self.rest = found.rest
+        return found.rows.select_related("topic", "document").only(
             "id", "topic__topic_id", "document__doc_id", "document__title", "campaign_id"
         )
 
-    @extend_schema(
-        operation_id="items_list",
-        tags=["items"],
-        parameters=[
-            OpenApiParameter("topic_id", str, description="Only items about this topic."),
-            OpenApiParameter("doc_id", str, description="Only items of this document."),
-        ],
-    )
+    @extend_schema(operation_id="items_list", tags=["items"], parameters=parameters(ITEMS))
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
         return self.list(request)
 

@@ -88,6 +88,8 @@ def decide(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     messages.success(
         request, f"Grade {made.grade} stands for “{title}” in the qrels. The estimates stay as they are."
     )
+    if request.POST.get("back") == "item":
+        return redirect("console:item", campaign_id=campaign_id, item_id=item.pk)
     after = sent["position"]
     return redirect(f"{here}?{urlencode({'after': after})}" if after else here)
 

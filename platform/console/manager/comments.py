@@ -50,6 +50,7 @@ def _hard_items(obstacles: QuerySet[Judgment]) -> list[dict[str, Any]]:
     counts = obstacles.values("item", *names).annotate(n=Count("pk")).order_by("-n", "item")
     return [
         {
+            "item": found["item"],
             "topic": found["item__topic__title"],
             "document": found["item__document__title"] or found["item__document__doc_id"],
             "n": found["n"],

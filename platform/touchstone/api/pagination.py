@@ -24,13 +24,19 @@ from rest_framework.utils.urls import replace_query_param
 from touchstone.api.filters import ordered_by
 
 USUAL, MOST = 50, 200
+LOOKED_AT = 20_000  # rows at most that a page looks at for what no index finds
 LONGEST_CURSOR = 2000
 FORWARDS, BACKWARDS = "after", "before"
 NOTHING = Q(pk__in=[])
+NEVER_NULL = {"pk", "id", "topic_id", "created_at", "active_milliseconds"}  # first keys of long lists
 
 
 class Pages(BasePagination):
-    """`?page_size=` up to 200 rows, `?cursor=` as the answer before named it."""
+    """`?page_size=` up to 200 rows, `?cursor=` as the answer before named it.
+
+    A view with `rest`, a condition that no index serves, has it asked of so many rows a page; the next page goes on
+    from the last of them. So a page may have few rows, or none, and yet name a next one.
+    """
 
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         self.request = request
@@ -40,19 +46,35 @@ class Pages(BasePagination):
         backwards = way == BACKWARDS
         keys = [(path, descending != backwards) for path, descending in self.keys]
         if values is not None:
-            queryset = queryset.filter(_rows_after(queryset, keys, values))
+            queryset = queryset.filter(_rows_after(queryset, keys, values), _up_to(keys, values))
         order = [f"-{path}" if descending else path for path, descending in keys]
-        rows = list(queryset.order_by(*order)[: size + 1])
+        rows, self.edge = self._looked_through(queryset.order_by(*order), keys, view, size + 1)
         there_is_more = len(rows) > size
         rows = rows[:size]
+        ahead = rows[-1] if there_is_more else self.edge  # where this way goes on
+        behind = (rows[0] if rows else self.edge) if values is not None else None
         if backwards:
             rows.reverse()
-        came_from_somewhere = values is not None
-        self.next_row = rows[-1] if rows and (came_from_somewhere if backwards else there_is_more) else None
-        self.previous_row = (
-            rows[0] if rows and (there_is_more if backwards else came_from_somewhere) else None
-        )
+        self.next_row, self.previous_row = (behind, ahead) if backwards else (ahead, behind)
         return rows
+
+    def _looked_through(
+        self, queryset: Any, keys: list[tuple[str, bool]], view: Any, n: int
+    ) -> tuple[list[Any], Any]:
+        """Return the first rows that meet the view's further condition, and where looking ended before all was seen."""
+        rest = getattr(view, "rest", None)
+        if rest is None:
+            return list(queryset[:n]), None
+        edge = queryset[LOOKED_AT - 1 : LOOKED_AT].first()
+        if edge is not None:
+            values = [_value(edge, path) for path, _ in keys]
+            flipped = [(path, not descending) for path, descending in keys]
+            is_edge = Q(**{path: value for (path, _), value in zip(keys, values, strict=True)})
+            queryset = queryset.filter(
+                _rows_after(queryset, flipped, values) | is_edge, _up_to(flipped, values)
+            )
+        rows = list(queryset.filter(rest)[:n])
+        return rows, None if len(rows) == n else edge
 
     def get_paginated_response(self, data: Any) -> Response:
         return Response(
@@ -144,6 +166,13 @@ def _rows_after(queryset: Any, keys: list[tuple[str, bool]], values: list[Any]) 
         beyond |= same & later
         same &= Q(**{f"{path}__isnull": True}) if value is None else Q(**{path: value})
     return beyond
+
+
+def _up_to(keys: list[tuple[str, bool]], values: list[Any]) -> Q:
+    """Return the same for the first key alone, where it is never null: an index goes by it, but by no alternatives."""
+    (path, descending), value = keys[0], values[0]
+    is_plain = value is not None and path in NEVER_NULL
+    return Q(**{f"{path}__{'lte' if descending else 'gte'}": value}) if is_plain else Q()
 
 
 def _may_be_null(queryset: Any, path: str) -> bool:

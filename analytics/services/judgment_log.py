@@ -1,0 +1,99 @@
+"""The log of judgments as a file for people and programs: streamed, its fields a table, whatever filters chose."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import polars as pl
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
+
+from judging.models import Adjudication, Campaign, Judgment, Lease
+from judging.spreadsheets import SheetWriter
+from sampling.frames import item_probabilities
+from sampling.models import DrawEntry
+
+AT_ONCE = 2000
+LOG_FORMATS = {"csv": "text/csv; charset=utf-8", "jsonl": "application/x-ndjson"}
+# The fields of a row: where each is read (None: counted apart), and its type in a table of numbers and texts.
+_FIELDS: tuple[tuple[str, str | None, Any], ...] = (
+    ("id", "id", pl.Int64),
+    ("item", "item_id", pl.String),
+    ("topic_id", "item__topic__topic_id", pl.String),
+    ("doc_id", "item__document__doc_id", pl.String),
+    ("assessor", "assessor__user__username", pl.String),
+    ("tier", "assessor__tier", pl.String),
+    ("kind", "assessor__kind", pl.String),
+    ("purpose", "slot__purpose", pl.String),
+    ("sequence", "sequence", pl.Int64),
+    ("grade", "grade", pl.Int64),
+    ("obstacle", "obstacle", pl.String),
+    ("comment", "comment", pl.String),
+    ("active_milliseconds", "active_milliseconds", pl.Int64),
+    ("document_version", "document_version", pl.Int64),
+    ("created_at", "created_at", pl.String),
+    ("is_latest", "is_latest", pl.Boolean),
+    ("leased_at", "leased_at", pl.String),
+    ("batch", "batch", pl.Int64),
+    ("inclusion_probability", None, pl.Float64),
+    ("decision", "decision", pl.Int64),
+)
+FIELDS = {name: path for name, path, _ in _FIELDS}
+LOG_SCHEMA = {name: kind for name, _, kind in _FIELDS}
+
+
+def log_rows(campaign: Campaign, found: QuerySet[Judgment]) -> Iterator[dict[str, Any]]:
+    """Yield the judgments as rows of FIELDS, in the order of arrival."""
+    later = Judgment.objects.filter(
+        item=OuterRef("item"), assessor=OuterRef("assessor"), sequence__gt=OuterRef("sequence")
+    )
+    drawn = DrawEntry.objects.filter(item=OuterRef("item"), times__gte=1).order_by("draw__batch")
+    decided = Adjudication.objects.filter(item=OuterRef("item")).order_by("-id")
+    rows = found.annotate(
+        is_latest=~Exists(later),
+        leased_at=Subquery(Lease.objects.filter(token=OuterRef("lease_token")).values("leased_at")[:1]),
+        batch=Subquery(drawn.values("draw__batch")[:1]),
+        decision=Subquery(decided.values("grade")[:1]),
+    )
+    probabilities = item_probabilities(campaign)
+    paths = {name: path for name, path in FIELDS.items() if path is not None}
+    for values in rows.order_by("id").values_list(*paths.values()).iterator(chunk_size=AT_ONCE):
+        row = dict(zip(paths, values, strict=True))
+        row["inclusion_probability"] = probabilities.get(row["item"])
+        yield {name: _plain(row[name]) for name in FIELDS}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def log_lines(campaign: Campaign, found: QuerySet[Judgment], file_format: str) -> Iterator[str]:
+    """Yield the file's lines."""
+    return _WRITERS[file_format](log_rows(campaign, found))
+
+
+class _Echo:
+    def write(self, line: str) -> str:
+        return line
+
+
+def _csv_lines(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+    writer = SheetWriter(_Echo())
+    yield writer.writerow(list(FIELDS))
+    for row in rows:
+        yield writer.writerow(row.values())
+
+
+def _jsonl_lines(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+    dump = partial(json.dumps, ensure_ascii=False)
+    for row in rows:
+        yield dump(row) + "\n"
+
+
+_WRITERS: dict[str, Callable[[Iterable[dict[str, Any]]], Iterator[str]]] = {
+    "csv": _csv_lines,
+    "jsonl": _jsonl_lines,
+}

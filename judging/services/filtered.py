@@ -1,0 +1,150 @@
+"""The judgments and items that filters ask for: what indexes find, and what each row has to be looked at for.
+
+The table of filters is judging/judgment_filters.py. A list reads `rows` in their order and looks at so many of them
+for `rest`, never at the whole campaign (touchstone/api/pagination.py); a download looks at all.
+"""
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from judging.models import Adjudication, Item, Judgment, Slot
+from judging.services.queries import about_items, items_about, judgments_of
+
+WANTED = [Slot.Purpose.JUDGE, Slot.Purpose.CHECK]
+# The lookup of a judgment for each filter of judgments that is one condition on its row.
+CONDITIONS: dict[str, str] = {
+    "grade": "grade",
+    "purpose": "slot__purpose",
+    "seconds_below": "active_milliseconds__lt",
+    "seconds_above": "active_milliseconds__gt",
+    "since": "created_at__gte",
+    "before": "created_at__lt",
+    "tier": "assessor__tier",
+    "kind": "assessor__kind",
+}
+
+
+@dataclass(frozen=True)
+class FilteredRows:
+    """Rows that an index finds, and the conditions each of them has to meet besides; None: no others."""
+
+    rows: QuerySet[Any]
+    rest: Q | None
+
+    def complete(self) -> QuerySet[Any]:
+        """Return what meets all conditions, however long it takes."""
+        return self.rows if self.rest is None else self.rows.filter(self.rest)
+
+
+def filtered_judgments(
+    campaign_id: uuid.UUID, asked: Mapping[str, Any], assessor: int | None
+) -> FilteredRows:
+    """Return the campaign's judgments that the filters ask for; `assessor`: whom the filter of that name means."""
+    asked = dict(asked)
+    rows = (
+        Judgment.objects.filter(assessor=assessor)
+        if asked.pop("assessor", None) is not None
+        else judgments_of(campaign_id)
+    )
+    topic_id, doc_id = asked.pop("topic_id", None), asked.pop("doc_id", None)
+    if topic_id is not None or doc_id is not None:
+        rows = about_items(rows, items_about(campaign_id, topic_id, doc_id))
+    conditions = _of_judgment(asked)
+    if "q" in asked:
+        conditions.append(_has_in_title(asked["q"], "item__"))
+    if "state" in asked:
+        conditions.append(_in_state(asked["state"], "item"))
+    return FilteredRows(rows, _all_of(conditions))
+
+
+def filtered_items(campaign_id: uuid.UUID, asked: Mapping[str, Any], assessor: int | None) -> FilteredRows:
+    """Return the campaign's items that the filters ask for; those of judgments ask for one judgment that meets all."""
+    asked = dict(asked)
+    rows = items_about(campaign_id, asked.pop("topic_id", None), asked.pop("doc_id", None))
+    conditions = []
+    if "q" in asked:
+        conditions.append(_has_in_title(asked.pop("q"), ""))
+    if "state" in asked:
+        conditions.append(_in_state(asked.pop("state"), "pk"))
+    if asked:
+        given = Judgment.objects.filter(item=OuterRef("pk"))
+        if asked.pop("assessor", None) is not None:
+            given = given.filter(assessor=assessor)
+        for condition in _of_judgment(asked):
+            given = given.filter(condition)
+        conditions.append(Q(Exists(given)))
+    return FilteredRows(rows, _all_of(conditions))
+
+
+def _of_judgment(asked: Mapping[str, Any]) -> list[Q]:
+    found = [Q(**{path: asked[name]}) for name, path in CONDITIONS.items() if name in asked]
+    if "obstacle" in asked:
+        given_back = Q(grade__isnull=True)
+        found.append(given_back if asked["obstacle"] == "any" else given_back & Q(obstacle=asked["obstacle"]))
+    if "comment" in asked:
+        found.append(~Q(comment=""))
+    return found
+
+
+def _has_in_title(words: str, path: str) -> Q:
+    """Return the condition that one title has all the words."""
+    of_document, of_topic = Q(), Q()
+    for word in words.split():
+        of_document &= Q(**{f"{path}document__title__icontains": word})
+        of_topic &= Q(**{f"{path}topic__title__icontains": word})
+    return of_document | of_topic
+
+
+def _in_state(state: str, item: str) -> Q:
+    wanted = Slot.objects.filter(item=OuterRef(item), purpose__in=WANTED)
+    is_begun = Q(Exists(wanted.filter(state=Slot.State.DONE)))
+    is_wanting = Q(Exists(wanted.exclude(state=Slot.State.DONE)))
+    is_decided = Q(Exists(Adjudication.objects.filter(item=OuterRef(item))))
+    return {
+        "open": ~is_begun & is_wanting,
+        "partly": is_begun & is_wanting,
+        "complete": is_begun & ~is_wanting,
+        "decided": is_decided,
+    }[state]
+
+
+def _all_of(conditions: list[Q]) -> Q | None:
+    if not conditions:
+        return None
+    together = Q()
+    for condition in conditions:
+        together &= condition
+    return together
+
+
+def without_texts(rows: QuerySet[Any], path: str = "item__") -> QuerySet[Any]:
+    """Return judgments, or items with an empty path, with what lists name beside them, and no long text."""
+    heavy = ("document__text", "document__html", "topic__description", "topic__narrative")
+    joined = rows.select_related(f"{path}topic", f"{path}document")
+    return joined.defer(*(f"{path}{name}" for name in heavy))
+
+
+def places_of(items: list[Item]) -> dict[uuid.UUID, dict[str, Any]]:
+    """Return of each item its places filled and wanted, its grades in order and the newest decision."""
+    found: dict[uuid.UUID, dict[str, Any]] = {
+        item.pk: {"item": item, "filled": 0, "wanted": 0, "grades": [], "decision": None} for item in items
+    }
+    slots = Slot.objects.filter(item__in=found, purpose__in=WANTED).values_list("item_id", "state")
+    for pk, state in slots:
+        found[pk]["wanted"] += 1
+        found[pk]["filled"] += state == Slot.State.DONE
+    newest = Judgment.objects.filter(item__in=found).order_by("item_id", "assessor_id", "-sequence")
+    counted = newest.distinct("item_id", "assessor_id").values_list("item_id", "grade")
+    for pk, grade in counted:
+        if grade is not None:
+            found[pk]["grades"].append(grade)
+    decisions = Adjudication.objects.filter(item__in=found).order_by("id").values_list("item_id", "grade")
+    for pk, grade in decisions:
+        found[pk]["decision"] = grade
+    for one in found.values():
+        one["grades"].sort()
+    return found
