@@ -21,9 +21,10 @@ _TRAINED = """(a.consented_at IS NOT NULL OR c.consent = '')
    AND (a.trained_at IS NOT NULL OR NOT EXISTS (SELECT FROM judging_trainingitem t WHERE t.campaign_id = c.id))"""
 _PEOPLE = f"""
 SELECT a.id, a.tier, a.team, a.quota - a.n_judged - (
-         SELECT count(*) FROM judging_slot h WHERE h.assessor_id = a.id AND h.state = 'leased') AS left
+         SELECT count(*) FROM judging_slot h WHERE h.assessor_id = a.id AND h.state = 'leased') AS left,
+       {_TRAINED} AS has_entered
   FROM judging_assessor a JOIN judging_campaign c ON c.id = a.campaign_id
- WHERE c.id = %(campaign)s AND a.status = 'active' AND {_TRAINED} ORDER BY a.id
+ WHERE c.id = %(campaign)s AND a.status = 'active' ORDER BY a.id
 """  # noqa: S608 (no word of it comes from outside)
 _GROUPS = """
 WITH open AS (
@@ -58,12 +59,16 @@ SELECT c.id, b.basis FROM judging_campaign c LEFT JOIN judging_placesleft p ON p
 
 
 class Person(NamedTuple):
-    """Somebody who may judge now, and what their quota leaves beside what they hold; None: no limit."""
+    """Somebody who may judge, at once or after consent and training, and what their quota leaves beside what they hold.
+
+    None: no limit.
+    """
 
     pk: int
     tier: str
     team: str
     left: int | None
+    has_entered: bool
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,8 @@ def compute_places_left(*, campaign: Campaign) -> PlacesLeft | None:
     due = _rows(_DUE, campaign=campaign.pk, always=True)
     if not due:
         return None
-    people = [Person(*row) for row in _rows(_PEOPLE, campaign=campaign.pk)]
+    everybody = [Person(*row) for row in _rows(_PEOPLE, campaign=campaign.pk)]
+    people = [person for person in everybody if person.has_entered]
     rows = _rows(_GROUPS, campaign=campaign.pk, people=[person.pk for person in people])
     opened = [
         OpenItems(purpose, team, places, frozenset(known_to), n, tuple(items))
@@ -103,7 +109,7 @@ def compute_places_left(*, campaign: Campaign) -> PlacesLeft | None:
         "newcomers": found.newcomers,
         "is_exact": found.is_exact,
         "stuck": _stuck_items(stuck, people),
-        "helps": _helps(found, opened, people, has_gold_alone) if stuck else {},
+        "helps": _helps(found, opened, people, everybody, has_gold_alone) if stuck else {},
         "computed_at": now,
     }
     return PlacesLeft.objects.update_or_create(campaign=campaign, defaults=answer)[0]
@@ -141,10 +147,15 @@ def _feasibility(opened: Iterable[OpenItems], people: Sequence[Person], has_gold
 
 
 def _helps(
-    found: Feasibility, opened: Sequence[OpenItems], people: Sequence[Person], has_gold_alone: bool
+    found: Feasibility,
+    opened: Sequence[OpenItems],
+    people: Sequence[Person],
+    everybody: Sequence[Person],
+    has_gold_alone: bool,
 ) -> dict[str, int]:
     """Return by remedy how many more places could be filled with it; only what helps."""
     tries = {
+        "entry": (opened, everybody),
         "quota": (opened, [person._replace(left=None) for person in people]),
         "team": ([replace(group, team="") for group in opened], people),
     }

@@ -105,7 +105,9 @@ def test_the_remedies_are_those_that_help():
     set_assessor_rules(assessor=bob, team="", quota=1, **rules)
     found = compute_places_left(campaign=campaign)
     assert (found.wanted, found.possible, found.helps) == (4, 1, {"quota": 3})
-    assert "a higher quota" in stuck_need(campaign)["words"]
+    alert = stuck_need(campaign)
+    assert alert["title"] == "3 judgments cannot be made."
+    assert "a higher quota" in alert["words"]
     set_assessor_rules(assessor=bob, team="", quota=None, **rules)
     set_topic_teams(campaign=campaign, teams={topic.pk: "night"}, actor=None)
     found = compute_places_left(campaign=campaign)
@@ -129,7 +131,13 @@ def test_it_agrees_with_what_the_claim_gives():
         "what went back without a judgment is his again"
     )
     Campaign.objects.filter(pk=campaign.pk).update(consent="We store what you say.")
-    assert compute_places_left(campaign=campaign).possible == 0
+    found = compute_places_left(campaign=campaign)
+    assert (found.possible, found.helps) == (0, {"entry": 3})
+    alert = stuck_need(campaign)
+    assert (alert["level"], "the consent and training of those who have joined" in alert["words"]) == (
+        "warn",
+        True,
+    )
     Campaign.objects.filter(pk=campaign.pk).update(state=Campaign.State.CLOSED)
     assert compute_places_left(campaign=campaign) is None
 

@@ -16,11 +16,22 @@ def stuck_need(row: Any) -> dict[str, Any] | None:
     if found is None or found.possible >= found.wanted:
         return None
     least = "" if found.is_exact else "At least "
-    n = f"{least}{found.n_stuck:,}"
-    title = f"{n} item cannot be finished." if found.n_stuck == 1 else f"{n} items cannot be finished."
-    words = " ".join([_lack(found), _items(found), _helps(found)]).replace("  ", " ")
+    missing = found.wanted - found.possible
+    if found.n_stuck > missing:  # a quota is short: whose items stay open is not decided
+        title = f"{least}{missing:,} judgment{'' if missing == 1 else 's'} cannot be made."
+    else:
+        title = f"{least}{found.n_stuck:,} item{'' if found.n_stuck == 1 else 's'} cannot be finished."
+    # Whoever has joined and has not agreed yet, or is in training, will do: nothing is wrong then.
+    is_waiting = found.helps.get("entry", 0) >= missing
+    words = " ".join(part for part in (_lack(found), _items(found, missing), _helps(found)) if part)
     url = f"{reverse('console:assessors', args=[row.pk])}#add"
-    return {"level": "error", "title": title, "words": words, "url": url, "button": "Add or invite"}
+    return {
+        "level": "warn" if is_waiting else "error",
+        "title": title,
+        "words": words,
+        "url": url,
+        "button": "Add or invite",
+    }
 
 
 def _lack(found: PlacesLeft) -> str:
@@ -28,7 +39,9 @@ def _lack(found: PlacesLeft) -> str:
     return f"{found.wanted:,} more judgments are wanted, and the people here can give {most}{found.possible:,} of them."
 
 
-def _items(found: PlacesLeft) -> str:
+def _items(found: PlacesLeft, missing: int) -> str:
+    if found.n_stuck > missing:
+        return ""
     named = "; ".join(f"topic {one['topic_id']}, document {one['doc_id']}" for one in found.stuck[:NAMED])
     rest = f"; and {found.n_stuck - NAMED:,} more" if found.n_stuck > NAMED else ""
     had = max((one["n_had"] for one in found.stuck), default=0)
@@ -43,6 +56,8 @@ def _helps(found: PlacesLeft) -> str:
     least = "" if found.is_exact else "at least "
     n = found.newcomers
     said = [f"{least}{n:,} more {who}{'' if n == 1 else 's'}"]
+    if "entry" in found.helps:
+        said.insert(0, "the consent and training of those who have joined")
     if "quota" in found.helps:
         said.append("a higher quota")
     if "team" in found.helps:
