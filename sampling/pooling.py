@@ -151,8 +151,7 @@ def ranks_in_pairs(
 
     Parameters
     ----------
-    rankings : iterable of Rankings
-        One is held at a time, if they are made when they are asked for.
+    rankings : iterable of Rankings, of which one is held at a time
     topic_ids, doc_ids : Series of str, length n_items
         Pairs that are all different, in any order.
     depth : int
