@@ -1,19 +1,22 @@
-"""Two hosts under kills: web processes and workers with folders of their own, PgBouncer, files on S3.
+"""Two hosts under kills: web processes and workers with folders of their own, PgBouncer, files on S3, a replica.
 
     python benchmarks/hosts.py --minutes 10
 
 Each host is a folder: its web process, its worker, its cache of files. Both use one PostgreSQL, through Debian's
-PgBouncer in transaction mode, one Redis, and one bucket (moto's server). Clients judge over HTTP, each at one host, and
-runs are uploaded for the workers, while processes are killed in turn, by the pid of what this program started; the
-store of files, which keeps all in its memory, is stopped for seconds instead. What was killed is started again.
+PgBouncer in transaction mode, its replica, one Redis, and one bucket (moto's server). Clients judge over HTTP, each at
+one host, a researcher reads the results of another campaign at both, which the replica serves, and runs are uploaded,
+while processes are killed in turn, by the pid of what this program started; the store of files, which keeps all in its
+memory, is stopped for seconds instead. What was killed is started again.
 
 Then the clients' ledger is compared with the database, every accepted import must be done, once, and every file
-must have the bytes that were stored. READ_DATABASE_URL, if it is set, is handed to the web processes.
+must have the bytes that were stored. `pages` counts the researcher's answers by status (0: no connection, while a host
+is down), `replica` who answered them.
 
 JSON on standard output. Expected: lost, wrong, doubled, phantom, imports_lost and files_damaged 0.
 """
 
 import argparse
+import http.client
 import json
 import os
 import random
@@ -22,6 +25,8 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.error
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -34,7 +39,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
 from parts.assessors import Client, Ledger, WebClient, run_clients, verdict
 from parts.kills import summary
-from parts.throwaway import folder, kill_tree, make_campaign, set_up_django
+from parts.throwaway import PASSWORD, folder, kill_tree, make_campaign, set_up_django
 from pgbouncer import PgBouncer
 from s3_server import BUCKET, S3Server
 
@@ -59,6 +64,7 @@ class Hosts:
         self.s3 = S3Server()
         self.pooler = PgBouncer(root / "pgbouncer", self.servers.postgres_port, self.servers.passwords, 30)
         self.ports = [embedded.free_port() for _ in range(N_HOSTS)]
+        self.replica_url = ""
         self.programs: dict[str, Program] = {
             "postgres": self.servers.postgres,
             "redis": self.servers.redis,
@@ -80,6 +86,7 @@ class Hosts:
             "HTTPS": "0",
             "DISK_FLOOR": "0",
             "METRICS_BIND": "",
+            **({"READ_DATABASE_URL": self.replica_url} if self.replica_url else {}),
             **({"TOUCHSTONE_ROLE": "worker"} if role == rights.WORKER else {}),
         }
 
@@ -102,6 +109,15 @@ class Hosts:
     def _manage(self, host: int, more: dict[str, str], *words: str) -> None:
         environment = {**os.environ, **self.environment(host=host), **more}
         subprocess.run([sys.executable, MANAGE, *words], env=environment, check=True, stdout=sys.stderr)
+
+    def add_replica(self) -> None:
+        from read_replica import Replica  # in tests/; it needs Django
+
+        made = Replica(self.servers)
+        made.start()
+        self.programs["replica"] = made.program
+        primary = self.servers.url_of(rights.WEB)
+        self.replica_url = primary.replace(f":{self.servers.postgres_port}/", f":{made.port}/")
 
     def start(self) -> None:
         from touchstone.lanes import SECONDS, TICK
@@ -150,8 +166,8 @@ class Hosts:
         self._stopping.set()
         if self._watcher.is_alive():
             self._watcher.join()
-        last = ("pgbouncer", "redis", "postgres")
-        for name in [name for name in self.programs if name not in last] + list(last):
+        last = ("pgbouncer", "redis", "replica", "postgres")
+        for name in sorted(self.programs, key=lambda name: last.index(name) if name in last else -1):
             self.programs[name].stop()
         self.s3.kill()
 
@@ -213,6 +229,64 @@ class Uploads:
         }
 
 
+class Researcher:
+    """Somebody who reads a campaign's results at both hosts in turn, a page every fifth of a second."""
+
+    def __init__(self, hosts: Hosts, campaign: Any) -> None:
+        from django.contrib.auth.hashers import make_password
+
+        from touchstone.models import User
+
+        User.objects.create(
+            username="benchmark-rhea", role=User.Role.RESEARCHER, password=make_password(PASSWORD)
+        )
+        self.addresses = [f"http://127.0.0.1:{port}/" for port in hosts.ports]
+        self.clients = [WebClient(address, campaign.pk, "benchmark-rhea") for address in self.addresses]
+        self.paths = [f"results/{campaign.pk}/{page}" for page in ("", "pairs/", "ranking/")]
+        self.statuses: Counter[int] = Counter()
+
+    def read(self, stop: threading.Event) -> None:
+        n = 0
+        while not stop.wait(0.2):
+            n += 1
+            host = n % N_HOSTS
+            address = self.addresses[host] + self.paths[n % len(self.paths)]
+            try:
+                with self.clients[host].opener.open(address, timeout=20) as answer:
+                    self.statuses[answer.status] += 1
+                    answer.read()
+            except urllib.error.HTTPError as error:
+                with error:
+                    self.statuses[error.code] += 1
+            except (OSError, http.client.HTTPException):
+                self.statuses[0] += 1
+
+
+def drawn_campaign(files: Path) -> Any:
+    """Return a small campaign that has a draw and judgments: the workers compute its numbers."""
+    from small_campaign import judge_all, make_assessor, make_campaign, truth_of  # in tests/; it needs Django
+
+    files.mkdir()
+    made = make_campaign(files, kind="pair")
+    judge_all(made, [make_assessor(made, "ann"), make_assessor(made, "ben")], lambda slot, _: truth_of(slot))
+    return made
+
+
+def replica_outcomes(root: Path) -> Counter[str]:
+    """Return by whom researchers' requests were answered, as the hosts' web processes counted it."""
+    from django.test import override_settings
+
+    from touchstone import counters
+
+    found: Counter[str] = Counter()
+    for host in range(N_HOSTS):
+        with override_settings(VAR=root / f"host-{host}"):
+            for labels, n in counters.totals().items():
+                if labels[0] == "replica requests":
+                    found[labels[1]] += int(n)
+    return found
+
+
 def kill_in_turn(hosts: Hosts, seconds: float, kills: list[tuple[float, str]]) -> Callable[[], None]:
     """Return what kills at random, each kind as often as any other, for so many seconds."""
 
@@ -241,6 +315,7 @@ def measure_hosts(seconds: float, n_clients: int) -> dict[str, Any]:
             hosts.prepare()
             os.environ.update(hosts.environment() | {"TOUCHSTONE_VAR": str(root / "here")})
             set_up_django(os.environ["DATABASE_URL"], os.environ["REDIS_URL"])
+            hosts.add_replica()
             hosts.start()
             campaign = make_campaign(int(60 * seconds) + 500, n_clients)
             clients: list[Client] = [
@@ -248,15 +323,25 @@ def measure_hosts(seconds: float, n_clients: int) -> dict[str, Any]:
                 for n in range(n_clients)
             ]
             uploads, stop, ledger = Uploads(campaign.collection), threading.Event(), Ledger()
-            uploading = threading.Thread(target=uploads.go_on, args=[stop])
-            uploading.start()
+            researcher = Researcher(hosts, drawn_campaign(root / "runs"))
+            beside = [threading.Thread(target=work, args=[stop]) for work in (uploads.go_on, researcher.read)]
+            for thread in beside:
+                thread.start()
             kills: list[tuple[float, str]] = []
             try:
                 run_clients(clients, ledger, kill_in_turn(hosts, seconds, kills))
             finally:
                 stop.set()
-                uploading.join()
-            return {**verdict(ledger), **uploads.verdict(), **summary(kills, ledger), "minutes": seconds / 60}
+                for thread in beside:
+                    thread.join()
+            return {
+                **verdict(ledger),
+                **uploads.verdict(),
+                **summary(kills, ledger),
+                "pages": {str(status): n for status, n in sorted(researcher.statuses.items())},
+                "replica": dict(replica_outcomes(root)),
+                "minutes": seconds / 60,
+            }
         finally:
             hosts.stop()
 
