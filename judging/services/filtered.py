@@ -53,6 +53,8 @@ def filtered_judgments(
     topic_id, doc_id = asked.pop("topic_id", None), asked.pop("doc_id", None)
     if topic_id is not None or doc_id is not None:
         rows = about_items(rows, items_about(campaign_id, topic_id, doc_id))
+    times = {CONDITIONS[name]: asked.pop(name) for name in ("since", "before") if name in asked}
+    rows = rows.filter(**times)  # an index has them in order of time
     conditions = _of_judgment(asked)
     if "q" in asked:
         conditions.append(_has_in_title(asked["q"], "item__"))

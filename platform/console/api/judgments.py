@@ -91,7 +91,7 @@ class JudgmentAnswer(AssessorRow):
 
 
 class JudgmentLog(generics.ListAPIView[Judgment]):
-    """Every judgment of the campaign, in the order of arrival. Judgments never change.
+    """Every judgment of the campaign in the order of arrival; with `since` or `before`, by time. None ever changes.
 
     By `seconds` only those of one assessor, topic or document are ordered. A page looks at 20,000 judgments at most, so
     with filters it may have few rows, or none, and yet name a `next` page.
@@ -104,6 +104,10 @@ class JudgmentLog(generics.ListAPIView[Judgment]):
     query_fields = filter_names(JUDGMENTS)
     order_fields = {"id": "id", "time": "created_at", "seconds": "active_milliseconds"}
     rest: Q | None = None
+
+    @property
+    def default_order(self) -> str:
+        return "time" if {"since", "before"} & self.request.query_params.keys() else "id"
 
     def get_queryset(self) -> QuerySet[Judgment]:
         found = judgments_asked(self.request, self.kwargs["campaign_id"])

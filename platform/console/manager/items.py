@@ -24,7 +24,6 @@ from judging.services.errors import Refused
 from judging.services.filtered import FilteredRows, places_of, without_texts
 from judging.services.item_frame import title_of
 from judging.services.more_judgments import open_one_more
-from judging.services.queries import items_about
 from touchstone.models import user_of
 
 ITEM_ORDERS = {"topic": "topic_id", "document": "document_id"}
@@ -128,13 +127,11 @@ def _file(row: Campaign, found: FilteredRows, file_format: str) -> StreamingHttp
 @managers_only
 def item(request: HttpRequest, campaign_id: uuid.UUID, item_id: uuid.UUID) -> HttpResponse:
     """The document as assessors see it, and all that happened with it."""
-    row = get_object_or_404(Campaign.objects.select_related("collection", "scale"), pk=campaign_id)
+    joined = Item.objects.select_related("topic", "document", "campaign__collection", "campaign__scale")
     found = get_object_or_404(
-        items_about(row.pk, None, None)
-        .select_related("topic", "document")
-        .defer("document__text", "document__html"),
-        pk=item_id,
+        joined.defer("document__text", "document__html"), pk=item_id, campaign_id=campaign_id
     )
+    row = found.campaign
     grades = list(row.scale.grades.all())
     history = history_of(found, {grade.value: str(grade) for grade in grades})
     context = {
