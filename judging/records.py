@@ -6,9 +6,10 @@ One document is held in memory at a time. Whether a document exists already is t
 import html
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 
+from judging.faults import Faults, Noting, NotingAll
 from judging.textfiles import (
     MEGABYTE,
     Limits,
@@ -50,6 +51,8 @@ class _Reading:
     name: str
     is_html: bool
     max_document: int
+    faults: Faults | None = None
+    noting: Noting = field(default_factory=lambda: Noting(None))
 
     def record(self, doc_id: str, title: str, text: str, line: int, column: int = 1) -> DocumentRecord:
         """Return the record; NUL and lone surrogates, which no database stores, become U+FFFD."""
@@ -68,19 +71,24 @@ def _jsonl(lines: Iterator[Line], reading: _Reading) -> Iterator[DocumentRecord]
     for line in lines:
         if not line.text.strip():
             continue
-        value = json_object(line, reading.name)
-        for keys in (ID_KEYS, TEXT_KEYS):
-            if not any(value.get(key) is not None for key in keys):
-                raise TrecFormatError(reading.name, line.number, 1, f"no field named {' or '.join(keys)}")
-        doc_id, title, text = (
-            json_text(value, keys, line, reading.name) for keys in (ID_KEYS, TITLE_KEYS, TEXT_KEYS)
-        )
-        yield reading.record(doc_id, title, text, line.number)
+        with reading.noting:
+            yield _json_record(line, reading)
+
+
+def _json_record(line: Line, reading: _Reading) -> DocumentRecord:
+    value = json_object(line, reading.name)
+    for keys in (ID_KEYS, TEXT_KEYS):
+        if not any(value.get(key) is not None for key in keys):
+            raise TrecFormatError(reading.name, line.number, 1, f"no field named {' or '.join(keys)}")
+    doc_id, title, text = (
+        json_text(value, keys, line, reading.name) for keys in (ID_KEYS, TITLE_KEYS, TEXT_KEYS)
+    )
+    return reading.record(doc_id, title, text, line.number)
 
 
 def _table(lines: Iterator[Line], reading: _Reading) -> Iterator[DocumentRecord]:
     """Return the documents of a CSV or TSV file with a header line."""
-    for row in read_table(lines, reading.name, reading.max_document):
+    for row in read_table(lines, reading.name, reading.max_document, reading.faults):
         titles = [
             next((title for title in keys if title in row.cells), None)
             for keys in (ID_KEYS, TITLE_KEYS, TEXT_KEYS)
@@ -89,10 +97,12 @@ def _table(lines: Iterator[Line], reading: _Reading) -> Iterator[DocumentRecord]
             if found is None:
                 raise TrecFormatError(reading.name, 1, 1, f"no column named {' or '.join(keys)}")
         doc_id, title, text = (row.cells[found].strip() if found else "" for found in titles)
-        try:
-            yield reading.record(doc_id, title, text, row.line)
-        except TrecFormatError as error:
-            row.fail(titles[0] or "", error.reason)
+        with reading.noting:
+            try:
+                record = reading.record(doc_id, title, text, row.line)
+            except TrecFormatError as error:
+                row.fail(titles[0] or "", error.reason)
+            yield record
 
 
 class _TrecDocument:
@@ -104,12 +114,17 @@ class _TrecDocument:
         self.fields: dict[str, list[str]] = {"id": [], "title": [], "text": [], "rest": []}
         self.has_text = False
         self.size = 0
+        self.is_bad = False  # its fault is told: nothing of it is kept
 
     def add(self, field: str, text: str, reading: _Reading) -> None:
+        if self.is_bad:
+            return
         self.fields[field].append(text)
         self.size += len(text)
         if self.size > reading.max_document:
-            reading.too_long(self.line)
+            self.is_bad = True
+            with reading.noting:
+                reading.too_long(self.line)
 
     def finish(self, reading: _Reading) -> DocumentRecord:
         doc_id = "".join(self.fields["id"]).strip()
@@ -119,6 +134,13 @@ class _TrecDocument:
             text, texts["title"] = _without_markup(text), _without_markup(texts["title"])
         title = " ".join(texts["title"].split())
         return reading.record(doc_id, title, text, self.id_line, self.id_column)
+
+
+def _finished_document(document: _TrecDocument | None, reading: _Reading) -> Iterator[DocumentRecord]:
+    """Return the document, if there is one and it is as it should be."""
+    if document is not None and not document.is_bad:
+        with reading.noting:
+            yield document.finish(reading)
 
 
 def _without_markup(text: str) -> str:
@@ -143,18 +165,22 @@ def _trec(lines: Iterator[Line], reading: _Reading) -> Iterator[DocumentRecord]:
                     break
                 document, field, place = _TrecDocument(number), "rest", tag.end()
             elif word == "doc":
-                if not closing:
-                    raise TrecFormatError(reading.name, number, tag.start() + 1, "<DOC> inside <DOC>")
                 document.add(field, text[place : tag.start()], reading)
-                yield document.finish(reading)
-                document, place = None, tag.end()
+                if closing:
+                    yield from _finished_document(document, reading)
+                    document, place = None, tag.end()
+                    continue
+                with reading.noting:
+                    raise TrecFormatError(reading.name, number, tag.start() + 1, "<DOC> inside <DOC>")
+                document, field, place = _TrecDocument(number), "rest", tag.end()
             else:
                 field, place = _switch(document, field, tag, text, place, number, reading)
         if document is not None:
             document.add(field, text[place:], reading)
         elif text[place:].strip():
             column = place + len(text[place:]) - len(text[place:].lstrip()) + 1
-            raise TrecFormatError(reading.name, number, column, "expected <DOC>")
+            with reading.noting:
+                raise TrecFormatError(reading.name, number, column, "expected <DOC>")
     if document is not None:
         raise TrecFormatError(reading.name, document.line, 1, "<DOC> is never closed")
 
@@ -190,20 +216,19 @@ def _cranfield(lines: Iterator[Line], reading: _Reading) -> Iterator[DocumentRec
     field: str | None = None
     for number, line in lines:
         if line.startswith(".I"):
-            if document is not None:
-                yield document.finish(reading)
+            yield from _finished_document(document, reading)
             document, field = _TrecDocument(number), None
             document.id_column, document.has_text = 4, True
             document.add("id", line[2:].strip(), reading)
         elif document is None:
-            if line.strip():
-                raise TrecFormatError(reading.name, number, 1, "expected .I at the start of a document")
+            with reading.noting:
+                if line.strip():
+                    raise TrecFormatError(reading.name, number, 1, "expected .I at the start of a document")
         elif line.rstrip() in (".T", ".A", ".B", ".W"):
             field = {".T": "title", ".W": "text"}.get(line.rstrip())
         elif field is not None:
             document.add(field, line + "\n", reading)
-    if document is not None:
-        yield document.finish(reading)
+    yield from _finished_document(document, reading)
 
 
 FORMATS: dict[str, Callable[[Iterator[Line], _Reading], Iterator[DocumentRecord]]] = {
@@ -227,12 +252,14 @@ def read_documents(
     is_html: bool = False,
     file_format: str | None = None,
     max_document: int = MAX_DOCUMENT,
+    faults: Faults | None = None,
 ) -> Iterator[DocumentRecord]:
     """Return the documents of a file, in its order; the format is sniffed from the first line with text.
 
     ``file_format`` is one of jsonl, table (CSV or TSV with a header), trec, cranfield. ``is_html`` is the
     collection's own declaration, never guessed. Errors name line and column: an empty id or one with white
-    space, a missing field, a document of more than ``max_document`` characters, all that `open_text` refuses.
+    space, a missing field, a document of more than ``max_document`` characters, all that `open_text` refuses. With
+    ``faults`` what is wrong is added to them, and the good documents are returned.
 
     >>> import io
     >>> next(read_documents(io.BytesIO(b'{"_id": "d1", "title": "T", "text": "x"}'), "example"))
@@ -241,12 +268,15 @@ def read_documents(
     if file_format is not None and file_format not in FORMATS:
         raise ValueError(f"file_format must be one of {', '.join(FORMATS)}, not {file_format!r}")
     # A character of JSON may take six bytes as an escape.
-    lines = open_text(source, name, Limits(max_bytes=64 << 30, max_line=6 * max_document + MEGABYTE))
-    head = head_of(lines, name, "documents")
-    read = FORMATS[file_format or _sniff(head[-1].text)]
-    empty = True
-    for record in read(chain(head, lines), _Reading(name, is_html, max_document)):
-        empty = False
-        yield record
-    if empty:
-        raise TrecFormatError(name, head[-1].number, 1, "no documents in the file")
+    limits = Limits(max_bytes=64 << 30, max_line=6 * max_document + MEGABYTE)
+    reading = _Reading(name, is_html, max_document, faults, Noting(faults))
+    with NotingAll(faults):
+        lines = open_text(source, name, limits, faults)
+        head = head_of(lines, name, "documents")
+        read = FORMATS[file_format or _sniff(head[-1].text)]
+        empty = True
+        for record in read(chain(head, lines), reading):
+            empty = False
+            yield record
+        if empty and not faults:
+            raise TrecFormatError(name, head[-1].number, 1, "no documents in the file")

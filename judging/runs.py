@@ -8,12 +8,12 @@ trec_eval does (Buckley, trec_eval, form_res_rels.c). The rank column is never t
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NoReturn
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from judging.faults import Faults, Noting, NotingAll
 from judging.kinds import ItemKey
 from judging.textfiles import (
     BLOCK_SIZE,
@@ -26,7 +26,7 @@ from judging.textfiles import (
     binary,
     read_blocks,
 )
-from judging.trec import read_fields
+from judging.trec import Fields, read_fields
 
 LAYOUT = "topic Q0 document rank score tag"
 WIDTH = 6
@@ -313,24 +313,42 @@ def _fast(source: Source, limits: Limits) -> RunColumns:
     return RunColumns(tag, topic_ids, offsets, docs, scores, pair_hashes)
 
 
-def _find_error(source: Source, name: str, limits: Limits) -> NoReturn:
-    """Raise the first error of the file, in reading order, with its place."""
+def _find_faults(source: Source, name: str, limits: Limits, faults: Faults | None = None) -> None:
+    """Raise the first error of the file, in reading order, with its place; with ``faults``, add all to them."""
     first: dict[ItemKey, int] = {}
     tag: str | None = None
-    for fields in read_fields(source, name, WIDTH, LAYOUT, limits):
-        key = ItemKey(fields.id(0, "topic id"), fields.id(2, "document id"))
-        fields.number_at(4, "score")
-        tag = tag or fields.id(5, "run tag")
-        if fields.values[5] != tag:
-            fields.fail(5, f"one run tag a file: {fields.values[5][:80]!r} after {tag[:80]!r}")
-        before = first.setdefault(key, fields.number)
-        if before != fields.number:
-            fields.fail(
-                2, f"document {key.document} of topic {key.topic} occurs twice (first on line {before})"
-            )
-    if tag is None:
-        raise TrecFormatError(name, 1, 1, "no lines in the run")
-    raise TrecFormatError(name, 1, 1, "two pairs have the same 64-bit hash; rename one document")
+    noting = Noting(faults)
+    with NotingAll(faults):
+        for fields in read_fields(source, name, WIDTH, LAYOUT, limits, faults):
+            with noting:
+                tag = tag or fields.values[5]
+                _check_line(fields, tag, first)
+        if tag is None and not faults:
+            raise TrecFormatError(name, 1, 1, "no lines in the run")
+        if not faults:
+            raise TrecFormatError(name, 1, 1, "two pairs have the same 64-bit hash; rename one document")
+
+
+def _check_line(fields: Fields, tag: str, first: dict[ItemKey, int]) -> None:
+    key = ItemKey(fields.id(0, "topic id"), fields.id(2, "document id"))
+    fields.number_at(4, "score")
+    fields.id(5, "run tag")
+    if fields.values[5] != tag:
+        fields.fail(5, f"one run tag a file: {fields.values[5][:80]!r} after {tag[:80]!r}")
+    before = first.setdefault(key, fields.number)
+    if before != fields.number:
+        fields.fail(2, f"document {key.document} of topic {key.topic} occurs twice (first on line {before})")
+
+
+def find_faults(source: Source, name: str, faults: Faults, limits: Limits = RUN_LIMITS) -> None:
+    """Add to the faults all that is wrong in a run. A stream must be seekable."""
+    start = 0 if isinstance(source, str | os.PathLike) else source.tell()
+    try:
+        _fast(source, limits)
+    except (_NotFastError, BrokenFileError):
+        if not isinstance(source, str | os.PathLike):
+            source.seek(start)
+        _find_faults(source, name, limits, faults)
 
 
 def read_columns(source: Source, name: str, limits: Limits = RUN_LIMITS) -> RunColumns:
@@ -341,7 +359,8 @@ def read_columns(source: Source, name: str, limits: Limits = RUN_LIMITS) -> RunC
     except (_NotFastError, BrokenFileError):
         if not isinstance(source, str | os.PathLike):
             source.seek(start)
-        _find_error(source, name, limits)
+        _find_faults(source, name, limits)
+        raise
 
 
 def read_run(source: Source, name: str, limits: Limits = RUN_LIMITS) -> pl.DataFrame:

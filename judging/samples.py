@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from judging.faults import Faults
 from judging.textfiles import Source
 from judging.trec import NOT_SAMPLED, PrelRecord, read_prels, read_stratified
 
@@ -66,9 +67,13 @@ def prel_probabilities(
     ]
 
 
-def read_prel_sample(source: Source, name: str, method_codes: MethodCodes) -> Iterator[SampledPair]:
+def read_prel_sample(
+    source: Source, name: str, method_codes: MethodCodes, faults: Faults | None = None
+) -> Iterator[SampledPair]:
     """Yield the pairs of prels; topics that the method codes leave out are not among them."""
-    records = list(read_prels(source, name))
+    records = list(read_prels(source, name, faults=faults))
+    if faults:
+        return  # the probabilities of a part would be others
     for index, (record, chance) in enumerate(
         zip(records, prel_probabilities(records, method_codes), strict=True)
     ):
@@ -76,7 +81,7 @@ def read_prel_sample(source: Source, name: str, method_codes: MethodCodes) -> It
             yield SampledPair(index, record.topic_id, record.doc_id, record.grade, chance)
 
 
-def read_stratified_sample(source: Source, name: str) -> Iterator[SampledPair]:
+def read_stratified_sample(source: Source, name: str, faults: Faults | None = None) -> Iterator[SampledPair]:
     """Yield the pairs of a pool in strata: the probability is the part of its topic's stratum that was sampled.
 
     Raises UnsampledStratum.
@@ -86,7 +91,9 @@ def read_stratified_sample(source: Source, name: str) -> Iterator[SampledPair]:
     >>> [(pair.doc_id, pair.grade, pair.inclusion_probability) for pair in read_stratified_sample(data, "example")]
     [('a', 2, 0.5), ('b', None, 0.5)]
     """
-    records = list(read_stratified(source, name))
+    records = list(read_stratified(source, name, faults=faults))
+    if faults:
+        return
     size = Counter((record.topic_id, record.stratum) for record in records)
     drawn = Counter((record.topic_id, record.stratum) for record in records if record.grade != NOT_SAMPLED)
     for index, record in enumerate(records):
@@ -101,9 +108,11 @@ def read_stratified_sample(source: Source, name: str) -> Iterator[SampledPair]:
 class SampleReader:
     """How a format of samples is read; `has_method_codes`: its lines say by which method a pair was chosen."""
 
-    read: Callable[..., Iterator[SampledPair]]  # (source, name, method codes), as in `judging.trec`
+    read: Callable[..., Iterator[SampledPair]]  # (source, name, method codes, faults), as in `judging.trec`
     has_method_codes: bool
 
 
 PRELS = SampleReader(read_prel_sample, has_method_codes=True)
-STRATA = SampleReader(lambda source, name, _: read_stratified_sample(source, name), has_method_codes=False)
+STRATA = SampleReader(
+    lambda source, name, _, faults=None: read_stratified_sample(source, name, faults), has_method_codes=False
+)

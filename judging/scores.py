@@ -5,10 +5,10 @@ Two layouts, told apart by the first line: a run's six columns, whose rank and t
 
 import os
 from itertools import islice
-from typing import NoReturn
 
 import polars as pl
 
+from judging.faults import Faults, Noting, NotingAll
 from judging.kinds import ITEM_COLUMNS, ItemKey
 from judging.runs import LAYOUT, RUN_LIMITS, hash_pairs, read_run
 from judging.runs import WIDTH as RUN_WIDTH
@@ -21,31 +21,48 @@ COLUMNS = {RUN_WIDTH: (0, 2, 4), WIDTH: (0, 1, 2)}  # where topic, document and 
 LAYOUTS = {RUN_WIDTH: LAYOUT, WIDTH: PLAIN_LAYOUT}
 
 
-def read_scores(source: Source, name: str, limits: Limits = RUN_LIMITS) -> pl.DataFrame:
+SCHEMA = {"topic_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
+
+
+def read_scores(
+    source: Source, name: str, limits: Limits = RUN_LIMITS, faults: Faults | None = None
+) -> pl.DataFrame:
     """Return scores as a frame: topic_id, doc_id, score. A stream must be seekable: a fault is located afterwards.
 
     Read as ``topic Q0 document rank score tag`` (one tag a file) or ``topic document score``, separated by blanks or
     tabs, whichever the first line is. Refused with ``file:line:column``: another number of columns, a score that is
-    not a number within [0, 1], a (topic, document) twice, anything `open_text` refuses.
+    not a number within [0, 1], a (topic, document) twice, anything `open_text` refuses. With ``faults`` all that
+    is wrong is added to them; then there are no scores.
 
     >>> import io
     >>> read_scores(io.BytesIO(b"1\\ta\\t0.25\\n1\\tb\\t1\\n"), "example")["score"].to_list()
     [0.25, 1.0]
     """
     start = 0 if isinstance(source, str | os.PathLike) else source.tell()
-    width = _width(source, name, limits)
-    rewind(source, start)
+    with NotingAll(faults):
+        width = _width(source, name, limits)
+        rewind(source, start)
+        try:
+            return _scores(source, name, width, limits)
+        except TrecFormatError:
+            rewind(source, start)
+            _find_faults(source, name, width, limits, faults)
+            if not faults:
+                raise
+    return pl.DataFrame(schema=SCHEMA)
+
+
+def _scores(source: Source, name: str, width: int, limits: Limits) -> pl.DataFrame:
+    """Return the scores, or raise a fault of the file, not always its first."""
     if width == RUN_WIDTH:
         frame = read_run(source, name, limits).select(*ITEM_COLUMNS, "score")
         if not frame["score"].is_between(0.0, 1.0).all():
-            rewind(source, start)
-            _find_error(source, name, width, limits)
+            raise TrecFormatError(name, 1, 1, "a score is not within [0, 1]")
         return frame
     frame = _plain(source, name, limits)
     hashes = hash_pairs(frame["topic_id"].to_list(), frame["doc_id"].to_list())
     if pl.Series(hashes).n_unique() != frame.height:
-        rewind(source, start)
-        _find_error(source, name, width, limits)
+        raise TrecFormatError(name, 1, 1, "two pairs have the same 64-bit hash; rename one document")
     return frame
 
 
@@ -72,8 +89,7 @@ def _plain(source: Source, name: str, limits: Limits) -> pl.DataFrame:
         topics.append(fields.id(0, "topic id"))
         documents.append(fields.id(1, "document id"))
         scores.append(_score(fields, 2))
-    schema = {"topic_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
-    return pl.DataFrame([topics, documents, scores], schema=schema)
+    return pl.DataFrame([topics, documents, scores], schema=SCHEMA)
 
 
 def _score(fields: Fields, index: int) -> float:
@@ -83,17 +99,16 @@ def _score(fields: Fields, index: int) -> float:
     return value
 
 
-def _find_error(source: Source, name: str, width: int, limits: Limits) -> NoReturn:
-    """Raise the first error of the file, in reading order, with its place."""
+def _find_faults(source: Source, name: str, width: int, limits: Limits, faults: Faults | None) -> None:
+    """Raise the first error of the file, in reading order, with its place; with ``faults``, add all to them."""
     topic, document, score = COLUMNS[width]
     seen: dict[ItemKey, int] = {}
-    for fields in read_fields(source, name, width, LAYOUTS[width], limits):
-        key = ItemKey(fields.id(topic, "topic id"), fields.id(document, "document id"))
-        _score(fields, score)
-        before = seen.setdefault(key, fields.number)
-        if before != fields.number:
-            fields.fail(
-                document,
-                f"document {key.document} of topic {key.topic} occurs twice (first on line {before})",
-            )
-    raise TrecFormatError(name, 1, 1, "two pairs have the same 64-bit hash; rename one document")
+    noting = Noting(faults)
+    for fields in read_fields(source, name, width, LAYOUTS[width], limits, faults):
+        with noting:
+            key = ItemKey(fields.id(topic, "topic id"), fields.id(document, "document id"))
+            _score(fields, score)
+            before = seen.setdefault(key, fields.number)
+            if before != fields.number:
+                what = f"document {key.document} of topic {key.topic}"
+                fields.fail(document, f"{what} occurs twice (first on line {before})")

@@ -1,5 +1,7 @@
 """Background work of judging: the import of uploaded files."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from django.core.files.storage import default_storage
@@ -12,6 +14,8 @@ from judging.services.places_left import KIND, compute_places_left
 from judging.services.scores import import_scores
 from judging.services.sources import upload_path
 from touchstone.jobs import Context, JobCancelled, JobRefused, handler
+
+MOST_LINES = 200  # of a refusal
 
 
 @handler("import")
@@ -64,9 +68,25 @@ def _import(context: Context, uploads: list[dict[str, str]]) -> dict[str, Any]:
     service: Any = {"topics": import_topics, "documents": import_documents, "judgments": import_judgments}[
         kind
     ]
-    count = sum(service(source=path, name=name, **common) for path, name in files)
+    count = _each_file(files, lambda path, name: service(source=path, name=name, **common))
     context.note = "; ".join([f"{count:,} {kind} imported", *notes])[:200]
     return {f"n_{kind}": count, **({"notes": notes} if notes else {})}
+
+
+def _each_file(files: list[tuple[Path, str]], service: Callable[[Path, str], int]) -> int:
+    """Return how many records the files have; if some are refused, all of them are named in one refusal."""
+    count, refusals = 0, list[str]()
+    for path, name in files:
+        try:
+            count += service(path, name)
+        except ImportRefused as refusal:
+            refusals += str(refusal).splitlines()
+    if refusals:
+        more = len(refusals) - MOST_LINES
+        raise ImportRefused(
+            "\n".join([*refusals[:MOST_LINES], *([f"and {more:,} more lines"] if more > 0 else [])])
+        )
+    return count
 
 
 def _delete(uploads: list[dict[str, str]]) -> None:

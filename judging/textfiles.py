@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from itertools import count
 from typing import BinaryIO, NamedTuple, NoReturn, Protocol, TypeVar
 
+from judging.faults import Faults, Noting
+from judging.faults import TrecFormatError as TrecFormatError
+
 
 class Readable(Protocol):
     """What gives bytes, once, from where it stands."""
@@ -41,18 +44,6 @@ FOREIGN_STARTS = (
 # What C strings, isspace() or str.split() of one tool or another would trip over inside an id.
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
 CONTROL_REASON = "control character, or white space other than blank and tab"
-
-
-class TrecFormatError(ValueError):
-    """A file is not what its format says; ``str()`` is ``file:line:column: reason``, counted from 1."""
-
-    def __init__(self, file: str, line: int, column: int, reason: str) -> None:
-        super().__init__(f"{file}:{line}:{column}: {reason}")
-        self.file, self.line, self.column, self.reason = file, line, column, reason
-
-    def __reduce__(self) -> tuple[type["TrecFormatError"], tuple[str, int, int, str]]:
-        """Return what pickle needs: the error must survive the way back from a worker."""
-        return TrecFormatError, (self.file, self.line, self.column, self.reason)
 
 
 class BrokenFileError(ValueError):
@@ -197,7 +188,7 @@ def _refuse_controls(text: str, name: str, number: int) -> None:
         raise TrecFormatError(name, number, place + 1, reason)
 
 
-def _lines(data: bytes, name: str, number: int, limits: Limits) -> Iterator[Line]:
+def _lines(data: bytes, name: str, number: int, limits: Limits, noting: Noting) -> Iterator[Line]:
     """Return the lines of data that ends with a line end; ``number`` lines were before."""
     clean = data.replace(b"\r\n", b"\n")[:-1]
     usual = b"\r" not in clean and b"\0" not in clean and b"\n" * (MAX_EMPTY_LINES + 1) not in clean
@@ -209,28 +200,31 @@ def _lines(data: bytes, name: str, number: int, limits: Limits) -> Iterator[Line
             pass  # the slow way knows where
     empty = 0
     for place, raw in enumerate(data[:-1].split(b"\n"), number + 1):
-        text = _text(raw, name, place, limits)
-        empty = 0 if text else empty + 1
+        empty = 0 if raw.strip(b"\r") else empty + 1
         if empty > MAX_EMPTY_LINES:
             raise TrecFormatError(name, place, 1, f"more than {MAX_EMPTY_LINES} empty lines in a row")
-        yield Line(place, text)
+        with noting:
+            yield Line(place, _text(raw, name, place, limits))
 
 
 def _short(data: bytes, limits: Limits) -> bool:
     return max(map(len, data.split(b"\n"))) <= limits.max_line
 
 
-def open_text(source: Source | Readable, name: str, limits: Limits | None = None) -> Iterator[Line]:
+def open_text(
+    source: Source | Readable, name: str, limits: Limits | None = None, faults: Faults | None = None
+) -> Iterator[Line]:
     """Return the lines of a text file, plain or gzip, LF or CRLF, with or without byte order mark.
 
     Refused with file, line and column: invalid UTF-8, NUL bytes, lone carriage returns, lines longer than
     ``limits.max_line`` bytes, thousands of empty lines, damaged or truncated gzip, trailing garbage, archives, bombs.
+    With ``faults`` a line that is wrong is one of them and left out; what ends the file is raised all the same.
 
     >>> import io
     >>> [line.text for line in open_text(io.BytesIO(b"a\\r\\nb"), "example")]
     ['a', 'b']
     """
-    limits = limits or Limits()
+    limits, noting = limits or Limits(), Noting(faults)
     number, begun, size = 0, [b""], 0  # a long line is put together once, not with every block
     with binary(source) as stream:
         try:
@@ -239,7 +233,7 @@ def open_text(source: Source | Readable, name: str, limits: Limits | None = None
                 if end:
                     data = b"".join([*begun, block[:end]])
                     begun, size = [], 0
-                    yield from _lines(data, name, number, limits)
+                    yield from _lines(data, name, number, limits, noting)
                     number += data.count(b"\n")
                 begun.append(block[end:])
                 size += len(begun[-1])
@@ -249,7 +243,8 @@ def open_text(source: Source | Readable, name: str, limits: Limits | None = None
             column = len(b"".join(begun).decode("utf-8", "replace")) + 1
             raise TrecFormatError(name, number + 1, column, str(error)) from None
     if size:
-        yield Line(number + 1, _text(b"".join(begun), name, number + 1, limits))
+        with noting:
+            yield Line(number + 1, _text(b"".join(begun), name, number + 1, limits))
 
 
 def head_of(lines: Iterator[Line], name: str, what: str) -> list[Line]:
@@ -312,8 +307,22 @@ def cell_column(raw: str, delimiter: str, index: int) -> int:
     return len(raw) + 1
 
 
-def read_table(lines: Iterable[Line], name: str, max_cell: int = 10 * MEGABYTE) -> Iterator[Row]:
-    """Return the rows of a CSV or TSV file with a header; a tab in the header means TSV, never quoted."""
+def _wrong_width(
+    name: str, first: Line, last: Line, delimiter: str, wanted: int, found: int
+) -> TrecFormatError:
+    place = cell_column(first.text, delimiter, wanted) if found > wanted else None
+    reason = f"expected {wanted} columns, found {found}"
+    return TrecFormatError(name, first.number, place or len(last.text) + 1, reason)
+
+
+def read_table(
+    lines: Iterable[Line], name: str, max_cell: int = 10 * MEGABYTE, faults: Faults | None = None
+) -> Iterator[Row]:
+    """Return the rows of a CSV or TSV file with a header; a tab in the header means TSV, never quoted.
+
+    With ``faults`` a row of another width is one of them and left out; malformed CSV is raised all the same.
+    """
+    noting = Noting(faults)
     held: list[Line] = []  # the lines of the record being read, for its position
     size = 0
     source = iter(lines)
@@ -348,12 +357,10 @@ def read_table(lines: Iterable[Line], name: str, max_cell: int = 10 * MEGABYTE) 
             held.clear()
             if not cells:
                 continue
-            if len(cells) != len(titles):
-                place = cell_column(first.text, delimiter, len(titles)) if len(cells) > len(titles) else None
-                column = place or len(last.text) + 1
-                reason = f"expected {len(titles)} columns, found {len(cells)}"
-                raise TrecFormatError(name, first.number, column, reason)
-            yield Row(dict(zip(titles, cells, strict=True)), name, first.number, first.text, delimiter)
+            with noting:
+                if len(cells) != len(titles):
+                    raise _wrong_width(name, first, last, delimiter, len(titles), len(cells))
+                yield Row(dict(zip(titles, cells, strict=True)), name, first.number, first.text, delimiter)
     except csv.Error as error:
         place = held[0].number if held else 1
         raise TrecFormatError(name, place, 1, f"malformed CSV ({error})") from None

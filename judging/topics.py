@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any
 from xml.parsers import expat
 
+from judging.faults import Faults, Noting, NotingAll
 from judging.textfiles import Limits, Line, Readable, Source, TrecFormatError, check_id, head_of, open_text
 
 LIMITS = Limits(max_bytes=256 << 20)
@@ -52,6 +53,8 @@ class _Draft:
         self.parts.setdefault(field, [])
 
     def add(self, field: str, text: str, name: str, line: int) -> None:
+        if self.size > MAX_TOPIC:
+            return  # told already
         self.parts[field].append(text)
         self.size += len(text)
         if self.size > MAX_TOPIC:
@@ -78,26 +81,36 @@ def _draft(line: int, column: int) -> _Draft:
     return _Draft(line, column, {}, {})
 
 
-def _sgml(lines: Iterator[Line], name: str) -> Iterator[Placed]:
+def _finished_topic(draft: _Draft | None, name: str, noting: Noting) -> Iterator[Placed]:
+    """Return the topic, if there is one and it is as it should be."""
+    if draft is not None and draft.size <= MAX_TOPIC:
+        with noting:
+            yield draft.finish(name)
+
+
+def _sgml(lines: Iterator[Line], name: str, noting: Noting) -> Iterator[Placed]:
     """Return the topics of ``<top> <num> <title> <desc> <narr>``, whose inner tags need not be closed."""
     draft: _Draft | None = None
     field: str | None = None
     for number, text in lines:
         end = 0
         for tag in SGML_TAG.finditer(text):
-            _add_text(draft, field, text[end : tag.start()], name, number, end)
+            with noting:
+                _add_text(draft, field, text[end : tag.start()], name, number, end)
             end, closing, word = tag.end(), bool(tag[1]), tag[2].lower()
             field = None
             if word == "top":
                 if draft is not None and not (closing and not draft.parts):
-                    yield draft.finish(name)
+                    yield from _finished_topic(draft, name, noting)
                 draft = None if closing else _draft(number, tag.start() + 1)
             elif draft is None:
-                raise TrecFormatError(name, number, tag.start() + 1, f"<{word}> outside <top>")
+                with noting:
+                    raise TrecFormatError(name, number, tag.start() + 1, f"<{word}> outside <top>")
             elif not closing and word in FIELDS:
                 field = FIELDS[word]
                 draft.begin(field, number, tag.start() + 1)
-        _add_text(draft, field, text[end:], name, number, end)
+        with noting:
+            _add_text(draft, field, text[end:], name, number, end)
     if draft is not None:
         raise TrecFormatError(name, draft.line, draft.column, "<top> is never closed")
 
@@ -114,8 +127,8 @@ def _add_text(draft: _Draft | None, field: str | None, text: str, name: str, lin
 class _XmlTopics:
     """Collects topics while expat reads; document types, and with them entities, are refused."""
 
-    def __init__(self, name: str) -> None:
-        self.name, self.done = name, list[Placed]()
+    def __init__(self, name: str, noting: Noting) -> None:
+        self.name, self.noting, self.done = name, noting, list[Placed]()
         self.draft: _Draft | None = None
         self.field: str | None = None
         self.parser = expat.ParserCreate(encoding="utf-8")
@@ -147,19 +160,20 @@ class _XmlTopics:
     def end(self, tag: str) -> None:
         word = tag.lower()
         if word in ("topic", "top") and self.draft is not None:
-            self.done.append(self.draft.finish(self.name))
+            self.done += _finished_topic(self.draft, self.name, self.noting)
             self.draft = self.field = None
         elif FIELDS.get(word) == self.field:
             self.field = None
 
     def characters(self, text: str) -> None:
         if self.draft is not None and self.field is not None:
-            self.draft.add(self.field, text, self.name, self.place()[0])
+            with self.noting:
+                self.draft.add(self.field, text, self.name, self.place()[0])
 
 
-def _xml(lines: Iterator[Line], name: str) -> Iterator[Placed]:
+def _xml(lines: Iterator[Line], name: str, noting: Noting) -> Iterator[Placed]:
     """Return the topics of ``<topics><topic number="1"><query>...``, whatever the root is called."""
-    reader = _XmlTopics(name)
+    reader = _XmlTopics(name, noting)
     try:
         for line in lines:
             reader.parser.Parse((line.text + "\n").encode(), False)
@@ -171,22 +185,27 @@ def _xml(lines: Iterator[Line], name: str) -> Iterator[Placed]:
         raise TrecFormatError(name, error.lineno, error.offset + 1, reason) from None
 
 
-def _tsv(lines: Iterator[Line], name: str) -> Iterator[Placed]:
+def _tsv(lines: Iterator[Line], name: str, noting: Noting) -> Iterator[Placed]:
     """Return the topics of ``id<TAB>text``, with ``<TAB>weight`` where the file has weights."""
-    for number, text in lines:
-        if not text.strip():
-            continue
-        cells = text.split("\t")
-        if len(cells) not in (2, 3):
-            column = len("\t".join(cells[:3])) + 1
-            reason = f"expected id<TAB>text, or id<TAB>text<TAB>weight, found {len(cells)} columns"
-            raise TrecFormatError(name, number, column, reason)
-        topic_id = check_id(cells[0], "topic id", name, number, 1)
-        if not cells[1].strip():
-            raise TrecFormatError(name, number, len(cells[0]) + 2, f"topic {topic_id} has an empty title")
-        place = (name, number, len("\t".join(cells[:2])) + 2)
-        weight = _weight(cells[2], *place) if len(cells) == 3 else None
-        yield TopicRecord(topic_id, cells[1].strip(), weight=weight), number, 1
+    for line in lines:
+        if line.text.strip():
+            with noting:
+                yield _tsv_topic(line, name)
+
+
+def _tsv_topic(line: Line, name: str) -> Placed:
+    number, text = line
+    cells = text.split("\t")
+    if len(cells) not in (2, 3):
+        column = len("\t".join(cells[:3])) + 1
+        reason = f"expected id<TAB>text, or id<TAB>text<TAB>weight, found {len(cells)} columns"
+        raise TrecFormatError(name, number, column, reason)
+    topic_id = check_id(cells[0], "topic id", name, number, 1)
+    if not cells[1].strip():
+        raise TrecFormatError(name, number, len(cells[0]) + 2, f"topic {topic_id} has an empty title")
+    place = (name, number, len("\t".join(cells[:2])) + 2)
+    weight = _weight(cells[2], *place) if len(cells) == 3 else None
+    return TopicRecord(topic_id, cells[1].strip(), weight=weight), number, 1
 
 
 def weight_fault(topic: TopicRecord, has_weight: Set[bool]) -> str:
@@ -241,51 +260,56 @@ def json_text(value: dict[str, Any], keys: tuple[str, ...], line: Line, name: st
     return ""
 
 
-def _jsonl(lines: Iterator[Line], name: str) -> Iterator[Placed]:
+def _jsonl(lines: Iterator[Line], name: str, noting: Noting) -> Iterator[Placed]:
     """Return the topics of JSON lines: BEIR's {_id, text} and what ir_datasets exports."""
     for line in lines:
-        if not line.text.strip():
-            continue
-        value = json_object(line, name)
-        found = [json_text(value, keys, line, name) for keys in JSON_KEYS]
-        if any("\0" in text or re.search("[\ud800-\udfff]", text) for text in found):
-            raise TrecFormatError(name, line.number, 1, "a text holds NUL or a lone surrogate")
-        topic_id = check_id(found[0], "topic id (_id, topic_id, query_id or id)", name, line.number, 1)
-        if not found[1].strip():
-            raise TrecFormatError(name, line.number, 1, f"topic {topic_id} has an empty title")
-        given = value.get("weight")
-        weight = None if given is None else _weight(given, name, line.number, 1)
-        title, description, narrative = (text.strip() for text in found[1:])
-        yield TopicRecord(topic_id, title, description, narrative, weight), line.number, 1
+        if line.text.strip():
+            with noting:
+                yield _json_topic(line, name)
 
 
-def _cranfield(lines: Iterator[Line], name: str) -> Iterator[Placed]:
+def _json_topic(line: Line, name: str) -> Placed:
+    value = json_object(line, name)
+    found = [json_text(value, keys, line, name) for keys in JSON_KEYS]
+    if any("\0" in text or re.search("[\ud800-\udfff]", text) for text in found):
+        raise TrecFormatError(name, line.number, 1, "a text holds NUL or a lone surrogate")
+    topic_id = check_id(found[0], "topic id (_id, topic_id, query_id or id)", name, line.number, 1)
+    if not found[1].strip():
+        raise TrecFormatError(name, line.number, 1, f"topic {topic_id} has an empty title")
+    given = value.get("weight")
+    weight = None if given is None else _weight(given, name, line.number, 1)
+    title, description, narrative = (text.strip() for text in found[1:])
+    return TopicRecord(topic_id, title, description, narrative, weight), line.number, 1
+
+
+def _cranfield(lines: Iterator[Line], name: str, noting: Noting) -> Iterator[Placed]:
     """Return the queries of ``.I``/``.W`` numbered 1, 2, ...: its qrels use the ordinal, not ``.I``."""
     draft: _Draft | None = None
     field: str | None = None
     ordinal = 0
     for number, text in lines:
         if text.startswith(".I"):
-            if draft is not None:
-                yield draft.finish(name)
+            yield from _finished_topic(draft, name, noting)
             ordinal, draft, field = ordinal + 1, _draft(number, 1), None
             draft.begin("topic_id", number, 1)
             draft.add("topic_id", str(ordinal), name, number)
         elif draft is None:
-            if text.strip():
-                raise TrecFormatError(name, number, 1, "expected .I at the start of a query")
+            with noting:
+                if text.strip():
+                    raise TrecFormatError(name, number, 1, "expected .I at the start of a query")
         elif text.strip() == ".W":
             field = "title"
             draft.begin(field, number, 1)
         elif field is not None:
-            draft.add(field, text, name, number)
+            with noting:
+                draft.add(field, text, name, number)
         elif text.strip():
-            raise TrecFormatError(name, number, 1, "expected .W before the text of a query")
-    if draft is not None:
-        yield draft.finish(name)
+            with noting:
+                raise TrecFormatError(name, number, 1, "expected .W before the text of a query")
+    yield from _finished_topic(draft, name, noting)
 
 
-FORMATS: dict[str, Callable[[Iterator[Line], str], Iterator[Placed]]] = {
+FORMATS: dict[str, Callable[[Iterator[Line], str, Noting], Iterator[Placed]]] = {
     "sgml": _sgml, "xml": _xml, "tsv": _tsv, "jsonl": _jsonl, "cranfield": _cranfield,
 }  # fmt: skip
 
@@ -306,13 +330,13 @@ def _sniff(start: str, name: str, line: int) -> str:
 
 
 def read_topics(
-    source: Source | Readable, name: str, file_format: str | None = None
+    source: Source | Readable, name: str, file_format: str | None = None, faults: Faults | None = None
 ) -> Iterator[TopicRecord]:
     """Return the topics of a file, in its order; the format is sniffed from the first line with text.
 
     ``file_format`` is one of sgml, xml, tsv, jsonl, cranfield. Cranfield is never guessed, because its
     queries are numbered by their ordinal and not by their ``.I`` id. Duplicate ids and empty
-    titles are errors.
+    titles are errors. With ``faults`` what is wrong is added to them, and the good topics are returned.
 
     >>> import io
     >>> next(read_topics(io.BytesIO(b"1\\tblack bear attacks"), "example"))
@@ -320,19 +344,24 @@ def read_topics(
     """
     if file_format is not None and file_format not in FORMATS:
         raise ValueError(f"file_format must be one of {', '.join(FORMATS)}, not {file_format!r}")
-    lines = open_text(source, name, LIMITS)
-    head = head_of(lines, name, "topics")
-    read = FORMATS[file_format or _sniff(head[-1].text, name, head[-1].number)]
+    noting = Noting(faults)
     first: dict[str, int] = {}
     is_unweighted = True
-    for topic, number, column in read(chain(head, lines), name):
-        if topic.topic_id in first:
-            reason = f"topic {topic.topic_id} occurs twice (first on line {first[topic.topic_id]})"
-            raise TrecFormatError(name, number, column, reason)
-        if first and (topic.weight is None) != is_unweighted:
-            raise TrecFormatError(name, number, column, "some topics have a weight and some have none")
-        is_unweighted = topic.weight is None
-        first[topic.topic_id] = number
-        yield topic
-    if not first:
-        raise TrecFormatError(name, head[-1].number, 1, "no topics in the file")
+    with NotingAll(faults):
+        lines = open_text(source, name, LIMITS, faults)
+        head = head_of(lines, name, "topics")
+        read = FORMATS[file_format or _sniff(head[-1].text, name, head[-1].number)]
+        for topic, number, column in read(chain(head, lines), name, noting):
+            with noting:
+                if topic.topic_id in first:
+                    reason = f"topic {topic.topic_id} occurs twice (first on line {first[topic.topic_id]})"
+                    raise TrecFormatError(name, number, column, reason)
+                if first and (topic.weight is None) != is_unweighted:
+                    raise TrecFormatError(
+                        name, number, column, "some topics have a weight and some have none"
+                    )
+                is_unweighted = topic.weight is None
+                first[topic.topic_id] = number
+                yield topic
+        if not first and not faults:
+            raise TrecFormatError(name, head[-1].number, 1, "no topics in the file")

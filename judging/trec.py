@@ -1,6 +1,7 @@
 """Read the files the field uses: qrels, qrels_jg, prels, run lines, crowd labels; topics too.
 
-Readers take a path or a binary stream and a name for messages, stream their file and raise `TrecFormatError`.
+Readers take a path or a binary stream and a name for messages, stream their file and raise `TrecFormatError`. With
+``faults`` they add what is wrong to them instead, go on past the bad record and return the good ones.
 """
 
 import math
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
+from judging.faults import Faults, Noting, NotingAll
 from judging.textfiles import (
     CONTROL,
     CONTROL_REASON,
@@ -137,24 +139,36 @@ class Fields:
 
 
 def read_fields(
-    source: Source, name: str, width: int, layout: str, limits: Limits | None = None
+    source: Source,
+    name: str,
+    width: int,
+    layout: str,
+    limits: Limits | None = None,
+    faults: Faults | None = None,
 ) -> Iterator[Fields]:
-    """Return the lines of ``width`` columns separated by blanks or tabs; empty lines only at the end."""
+    """Return the lines of ``width`` columns separated by blanks or tabs; empty lines only at the end.
+
+    With ``faults`` a line that is wrong is one of them; what ends the file is raised all the same.
+    """
     blank: Line | None = None
-    for line in open_text(source, name, limits):
+    noting = Noting(faults)
+    for line in open_text(source, name, limits, faults):
         values = TOKEN.findall(line.text)
         if not values:
             blank = blank or line
             continue
         if blank is not None:
-            raise TrecFormatError(name, blank.number, 1, "blank line between lines")
-        control = CONTROL.search(line.text)
-        if control:
-            raise TrecFormatError(name, line.number, control.start() + 1, CONTROL_REASON)
-        fields = Fields(name, line.number, line.text, values)
-        if len(values) != width:
-            fields.fail(width, f"expected {width} columns ({layout}), found {len(values)}")
-        yield fields
+            first, blank = blank, None
+            with noting:
+                raise TrecFormatError(name, first.number, 1, "blank line between lines")
+        with noting:
+            control = CONTROL.search(line.text)
+            if control:
+                raise TrecFormatError(name, line.number, control.start() + 1, CONTROL_REASON)
+            fields = Fields(name, line.number, line.text, values)
+            if len(values) != width:
+                fields.fail(width, f"expected {width} columns ({layout}), found {len(values)}")
+            yield fields
 
 
 class _PairIndex:
@@ -173,7 +187,9 @@ class _PairIndex:
         return None if before == line else before
 
 
-def read_qrels(source: Source, name: str, *, allows_repeats: bool = False) -> Iterator[QrelRecord]:
+def read_qrels(
+    source: Source, name: str, *, allows_repeats: bool = False, faults: Faults | None = None
+) -> Iterator[QrelRecord]:
     """Return the records of ``topic iteration document grade``; a pair twice is an error, unless repeats are allowed.
 
     >>> import io
@@ -181,13 +197,15 @@ def read_qrels(source: Source, name: str, *, allows_repeats: bool = False) -> It
     [QrelRecord(topic_id='301', doc_id='FT911-3', grade=1)]
     """
     seen = _PairIndex(allows_repeats=allows_repeats)
-    for fields in read_fields(source, name, 4, "topic iteration document grade"):
-        topic_id, doc_id = fields.id(0, "topic id"), fields.id(2, "document id")
-        grade = fields.grade(3)
-        _refuse_twice(
-            fields, 2, seen.add((topic_id,), doc_id, fields.number), f"document {doc_id} of topic {topic_id}"
-        )
-        yield QrelRecord(topic_id, doc_id, grade)
+    noting = Noting(faults)
+    with NotingAll(faults):
+        for fields in read_fields(source, name, 4, "topic iteration document grade", faults=faults):
+            with noting:
+                topic_id, doc_id = fields.id(0, "topic id"), fields.id(2, "document id")
+                grade = fields.grade(3)
+                before = seen.add((topic_id,), doc_id, fields.number)
+                _refuse_twice(fields, 2, before, f"document {doc_id} of topic {topic_id}")
+                yield QrelRecord(topic_id, doc_id, grade)
 
 
 def _refuse_twice(fields: Fields, index: int, before: int | None, what: str) -> None:
@@ -195,54 +213,72 @@ def _refuse_twice(fields: Fields, index: int, before: int | None, what: str) -> 
         fields.fail(index, f"{what} occurs twice (first on line {before})")
 
 
-def read_qrels_jg(source: Source, name: str, *, allows_repeats: bool = False) -> Iterator[JudgmentRecord]:
+def read_qrels_jg(
+    source: Source, name: str, *, allows_repeats: bool = False, faults: Faults | None = None
+) -> Iterator[JudgmentRecord]:
     """Return the records of ``topic assessor document grade``.
 
     An assessor's pair twice is an error, unless repeats are allowed.
     """
     seen = _PairIndex(allows_repeats=allows_repeats)
-    for fields in read_fields(source, name, 4, "topic assessor document grade"):
-        topic_id, assessor = fields.id(0, "topic id"), fields.id(1, "assessor")
-        doc_id, grade = fields.id(2, "document id"), fields.grade(3)
-        before = seen.add((topic_id, assessor), doc_id, fields.number)
-        _refuse_twice(fields, 2, before, f"document {doc_id} of topic {topic_id} and assessor {assessor}")
-        yield JudgmentRecord(topic_id, doc_id, assessor, grade)
+    noting = Noting(faults)
+    with NotingAll(faults):
+        for fields in read_fields(source, name, 4, "topic assessor document grade", faults=faults):
+            with noting:
+                topic_id, assessor = fields.id(0, "topic id"), fields.id(1, "assessor")
+                doc_id, grade = fields.id(2, "document id"), fields.grade(3)
+                before = seen.add((topic_id, assessor), doc_id, fields.number)
+                pair = f"document {doc_id} of topic {topic_id} and assessor {assessor}"
+                _refuse_twice(fields, 2, before, pair)
+                yield JudgmentRecord(topic_id, doc_id, assessor, grade)
 
 
-def read_prels(source: Source, name: str) -> Iterator[PrelRecord]:
+def read_prels(source: Source, name: str, *, faults: Faults | None = None) -> Iterator[PrelRecord]:
     """Return the records of ``topic document grade method probability``, probability in (0, 1]."""
-    seen = _PairIndex()
-    for fields in read_fields(source, name, 5, "topic document grade method probability"):
-        topic_id, doc_id, grade = fields.id(0, "topic id"), fields.id(1, "document id"), fields.grade(2)
-        if not INTEGER.fullmatch(fields.values[3]):
-            fields.fail(3, f"method must be an integer, not {fields.values[3][:40]!r}")
-        probability = fields.number_at(4, "inclusion probability")
-        if not 0 < probability <= 1:
-            fields.fail(4, f"inclusion probability must be in (0, 1], not {fields.values[4][:40]}")
-        _refuse_twice(
-            fields, 1, seen.add((topic_id,), doc_id, fields.number), f"document {doc_id} of topic {topic_id}"
-        )
-        yield PrelRecord(topic_id, doc_id, grade, int(fields.values[3]), probability)
+    seen, noting = _PairIndex(), Noting(faults)
+    layout = "topic document grade method probability"
+    with NotingAll(faults):
+        for fields in read_fields(source, name, 5, layout, faults=faults):
+            with noting:
+                yield _prel_record(fields, seen)
 
 
-def read_stratified(source: Source, name: str) -> Iterator[StratifiedRecord]:
+def _prel_record(fields: Fields, seen: _PairIndex) -> PrelRecord:
+    topic_id, doc_id, grade = fields.id(0, "topic id"), fields.id(1, "document id"), fields.grade(2)
+    if not INTEGER.fullmatch(fields.values[3]):
+        fields.fail(3, f"method must be an integer, not {fields.values[3][:40]!r}")
+    probability = fields.number_at(4, "inclusion probability")
+    if not 0 < probability <= 1:
+        fields.fail(4, f"inclusion probability must be in (0, 1], not {fields.values[4][:40]}")
+    before = seen.add((topic_id,), doc_id, fields.number)
+    _refuse_twice(fields, 1, before, f"document {doc_id} of topic {topic_id}")
+    return PrelRecord(topic_id, doc_id, grade, int(fields.values[3]), probability)
+
+
+def read_stratified(source: Source, name: str, *, faults: Faults | None = None) -> Iterator[StratifiedRecord]:
     """Return the records of ``topic iteration document stratum grade``: all documents of a pool, -1 where not sampled.
 
     >>> import io
     >>> list(read_stratified(io.BytesIO(b"301 0 FT911-3 2 -1"), "example"))
     [StratifiedRecord(topic_id='301', doc_id='FT911-3', stratum=2, grade=-1)]
     """
-    seen = _PairIndex()
-    for fields in read_fields(source, name, 5, "topic iteration document stratum grade"):
-        topic_id, doc_id, grade = fields.id(0, "topic id"), fields.id(2, "document id"), fields.grade(4)
-        if not INTEGER.fullmatch(fields.values[3]):
-            fields.fail(3, f"stratum must be an integer, not {fields.values[3][:40]!r}")
-        if grade < NOT_SAMPLED:
-            fields.fail(4, f"grade must be at least 0, or {NOT_SAMPLED} where not sampled, not {grade}")
-        _refuse_twice(
-            fields, 2, seen.add((topic_id,), doc_id, fields.number), f"document {doc_id} of topic {topic_id}"
-        )
-        yield StratifiedRecord(topic_id, doc_id, int(fields.values[3]), grade)
+    seen, noting = _PairIndex(), Noting(faults)
+    layout = "topic iteration document stratum grade"
+    with NotingAll(faults):
+        for fields in read_fields(source, name, 5, layout, faults=faults):
+            with noting:
+                yield _stratified_record(fields, seen)
+
+
+def _stratified_record(fields: Fields, seen: _PairIndex) -> StratifiedRecord:
+    topic_id, doc_id, grade = fields.id(0, "topic id"), fields.id(2, "document id"), fields.grade(4)
+    if not INTEGER.fullmatch(fields.values[3]):
+        fields.fail(3, f"stratum must be an integer, not {fields.values[3][:40]!r}")
+    if grade < NOT_SAMPLED:
+        fields.fail(4, f"grade must be at least 0, or {NOT_SAMPLED} where not sampled, not {grade}")
+    before = seen.add((topic_id,), doc_id, fields.number)
+    _refuse_twice(fields, 2, before, f"document {doc_id} of topic {topic_id}")
+    return StratifiedRecord(topic_id, doc_id, int(fields.values[3]), grade)
 
 
 WORKER_COLUMNS = ("worker", "WorkerId", "assessor")
@@ -283,49 +319,74 @@ def _id_cell(row: Row, title: str, what: str) -> str:
         row.fail(title, error.reason)
 
 
-def read_crowd_labels(source: Source, name: str, *, allows_repeats: bool = False) -> Iterator[JudgmentRecord]:
+def read_crowd_labels(
+    source: Source, name: str, *, allows_repeats: bool = False, faults: Faults | None = None
+) -> Iterator[JudgmentRecord]:
     """Return crowd judgments from CSV in the style of crowd-kit or of MTurk.
 
     crowd-kit: task, worker, label. MTurk: Input.topic_id, Input.doc_id, WorkerId, Answer.grade.
     ``task`` is "topic_id doc_id"; columns topic_id and doc_id may stand in its place. The label is the
     grade. A worker's pair twice is an error, unless repeats are allowed.
     """
-    seen = _PairIndex(allows_repeats=allows_repeats)
-    for row in read_table(open_text(source, name), name, max_cell=100_000):
-        topic_id, doc_id, blamed = _pair(row)
-        worker_column, label_column = (
-            _required_column(row, WORKER_COLUMNS),
-            _required_column(row, LABEL_COLUMNS),
-        )
-        assessor = _id_cell(row, worker_column, "worker")
-        label = row.cells[label_column].strip()
-        if not INTEGER.fullmatch(label) or not MIN_GRADE <= int(label) <= MAX_GRADE:
-            row.fail(
-                label_column, f"grade must be an integer in {MIN_GRADE}..{MAX_GRADE}, not {label[:40]!r}"
-            )
-        before = seen.add((topic_id, assessor), doc_id, row.line)
-        if before is not None:
-            what = f"document {doc_id} of topic {topic_id} and worker {assessor}"
-            row.fail(blamed, f"{what} occurs twice (first on line {before})")
-        yield JudgmentRecord(topic_id, doc_id, assessor, int(label))
+    seen, noting = _PairIndex(allows_repeats=allows_repeats), Noting(faults)
+    with NotingAll(faults):
+        for row in _rows(source, name, faults):
+            _require_columns(row, WORKER_COLUMNS, LABEL_COLUMNS)
+            with noting:
+                yield _crowd_label(row, seen)
 
 
-LEAST_CHANCE = (
-    1e-6  # of a document to get a gold grade: below, one such grade would outweigh all that is known
-)
+def _rows(source: Source, name: str, faults: Faults | None) -> Iterator[Row]:
+    return read_table(open_text(source, name, faults=faults), name, max_cell=100_000, faults=faults)
 
 
-def read_gold(source: Source, name: str, *, allows_repeats: bool = False) -> Iterator[GoldRecord]:
+def _require_columns(row: Row, *others: tuple[str, ...]) -> None:
+    """Refuse a table that names no pair, or lacks one of the other columns: no row of it can be read."""
+    if "task" not in row.cells or _first(row, TOPIC_COLUMNS) is not None:
+        others = (TOPIC_COLUMNS, DOCUMENT_COLUMNS, *others)
+    for candidates in others:
+        _required_column(row, candidates)
+
+
+def _crowd_label(row: Row, seen: _PairIndex) -> JudgmentRecord:
+    topic_id, doc_id, blamed = _pair(row)
+    worker_column, label_column = (_required_column(row, one) for one in (WORKER_COLUMNS, LABEL_COLUMNS))
+    assessor = _id_cell(row, worker_column, "worker")
+    label = row.cells[label_column].strip()
+    if not INTEGER.fullmatch(label) or not MIN_GRADE <= int(label) <= MAX_GRADE:
+        row.fail(label_column, f"grade must be an integer in {MIN_GRADE}..{MAX_GRADE}, not {label[:40]!r}")
+    before = seen.add((topic_id, assessor), doc_id, row.line)
+    if before is not None:
+        what = f"document {doc_id} of topic {topic_id} and worker {assessor}"
+        row.fail(blamed, f"{what} occurs twice (first on line {before})")
+    return JudgmentRecord(topic_id, doc_id, assessor, int(label))
+
+
+# Of a document to get a gold grade: below, one such grade would outweigh all that is known.
+LEAST_CHANCE = 1e-6
+
+
+def read_gold(
+    source: Source, name: str, *, allows_repeats: bool = False, faults: Faults | None = None
+) -> Iterator[GoldRecord]:
     """Return gold grades from CSV: topic_id and doc_id (or task), grade, and a probability from 1e-6 to 1 where known.
 
     An empty grade is a document that was not chosen. A pair may occur twice: the import compares what is said of it.
     """
-    for row in read_table(open_text(source, name), name, max_cell=100_000):
-        topic_id, doc_id, _ = _pair(row)
-        title = _required_column(row, LABEL_COLUMNS)
-        label, chance = row.cells[title].strip(), row.cells.get("probability", "").strip()
-        if label and (not INTEGER.fullmatch(label) or not MIN_GRADE <= int(label) <= MAX_GRADE):
-            row.fail(title, f"grade must be an integer in {MIN_GRADE}..{MAX_GRADE}, not {label[:40]!r}")
-        if chance and not (DECIMAL.fullmatch(chance) and LEAST_CHANCE <= float(chance) <= 1):
-            row.fail("probability", f"probability must be 0.000001 to 1, not {chance[:40]!r}")
-        yield GoldRecord(topic_id, doc_id, int(label) if label else None, float(chance) if chance else None)
+    noting = Noting(faults)
+    with NotingAll(faults):
+        for row in _rows(source, name, faults):
+            _require_columns(row, LABEL_COLUMNS)
+            with noting:
+                yield _gold_record(row)
+
+
+def _gold_record(row: Row) -> GoldRecord:
+    topic_id, doc_id, _ = _pair(row)
+    title = _required_column(row, LABEL_COLUMNS)
+    label, chance = row.cells[title].strip(), row.cells.get("probability", "").strip()
+    if label and (not INTEGER.fullmatch(label) or not MIN_GRADE <= int(label) <= MAX_GRADE):
+        row.fail(title, f"grade must be an integer in {MIN_GRADE}..{MAX_GRADE}, not {label[:40]!r}")
+    if chance and not (DECIMAL.fullmatch(chance) and LEAST_CHANCE <= float(chance) <= 1):
+        row.fail("probability", f"probability must be 0.000001 to 1, not {chance[:40]!r}")
+    return GoldRecord(topic_id, doc_id, int(label) if label else None, float(chance) if chance else None)

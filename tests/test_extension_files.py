@@ -98,9 +98,9 @@ def test_the_manual_has_the_table_of_formats_of_judgments() -> None:
     ]
 
 
-def read_reversed(source, name, *, allows_repeats=False):
+def read_reversed(source, name, *, allows_repeats=False, faults=None):
     """Yield the records of ``grade document assessor topic``."""
-    for fields in read_fields(source, name, 4, "grade document assessor topic"):
+    for fields in read_fields(source, name, 4, "grade document assessor topic", faults=faults):
         yield JudgmentRecord(
             fields.id(3, "topic id"), fields.id(1, "document id"), fields.id(2, "assessor"), fields.grade(0)
         )

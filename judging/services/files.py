@@ -15,9 +15,11 @@ from django.core.files import File
 from django.core.files.base import ContentFile
 from django.db import connection, transaction
 
+from judging.faults import Faults
 from judging.models import Campaign, Collection, Document, Run, Topic
 from judging.rankings import RunSummary, convert_runs
 from judging.records import DocumentRecord, read_documents
+from judging.runs import find_faults
 from judging.sanitise import ALLOWANCE, Allowance, sanitise_documents
 from judging.services.errors import ImportRefused
 from judging.services.judgment_files import import_judgments
@@ -36,6 +38,7 @@ from judging.services.sources import (
     place_of_field,
     place_of_topic,
     refuse,
+    refuse_faults,
     rows_between,
     tell_planner,
 )
@@ -82,10 +85,9 @@ def import_topics(
         begin_import(collection)
         there = dict(collection.topics.values_list("topic_id", "weight"))
         known, has_weight = set(there), {weight is not None for weight in there.values()}
-        made = []
-        for index, topic in numbered_records(
-            read_topics(stream, name, file_format), stream, progress, "topics"
-        ):
+        made, faults = [], Faults()
+        read = read_topics(stream, name, file_format, faults)
+        for index, topic in numbered_records(read, stream, progress, "topics", faults):
             reason = _topic_fault(topic, known) or weight_fault(topic, has_weight)
             if reason:
                 refuse(name, place_of_topic(stream.from_start(), name, index, file_format), reason)
@@ -155,13 +157,12 @@ def import_documents(
     One document is in memory at a time. An id twice in the file, or one the collection has already, is an error at its
     second place.
     """
-    as_source = _AsSource()
+    as_source, faults = _AsSource(), Faults()
     with transaction.atomic(), open_source(source, name) as stream:
         begin_import(collection)
-        read = read_documents(stream, name, is_html=is_html, file_format=file_format)
-        rows = numbered_records(
-            _valid_records(read, stream, name, file_format), stream, progress, "documents"
-        )
+        read = read_documents(stream, name, is_html=is_html, file_format=file_format, faults=faults)
+        valid = _valid_records(read, stream, name, file_format)
+        rows = numbered_records(valid, stream, progress, "documents", faults)
         count = copy_rows("incoming_document", INCOMING, _safe(rows, allowance, as_source))
         if progress:
             progress(stream.total, stream.total, f"{count:,} documents read, storing them")
@@ -299,8 +300,12 @@ def import_runs(
         try:
             convert_runs([file.path for file in found], write)
         except TrecFormatError as error:
-            # Files are handed over in order, so the bad one is the next; its path may be that of an upload.
-            refuse(found[len(made)].name, (error.line, error.column), error.reason)
+            # Files are handed over in order, so those before the bad one are good.
+            faults = Faults()
+            for file in found[len(made) :]:
+                find_faults(file.path, file.name, faults)
+            refuse_faults(faults)
+            raise ImportRefused(str(error)) from error
         _record_runs(collection, made, found, actor)
     return made
 

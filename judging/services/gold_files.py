@@ -11,6 +11,7 @@ from typing import Any
 
 from django.db import connection, transaction
 
+from judging.faults import Faults
 from judging.gold_choices import PROBABILITIES, UNKNOWN, gold_choice_keys
 from judging.models import Assessor, Campaign, Collection, Slot
 from judging.services.complete_files import has_all
@@ -84,8 +85,9 @@ def import_gold(
         if campaign is not None and is_audit:
             _refuse_second(campaign)
         file = JudgmentFile(stream, name, form)
-        records = form.read(stream, name, allows_repeats=repeats != "reject")
-        found = numbered_records(records, stream, progress, "gold answers")
+        faults = Faults()
+        records = form.read(stream, name, allows_repeats=repeats != "reject", faults=faults)
+        found = numbered_records(records, stream, progress, "gold answers", faults)
         rows = _rows(found, file, grade_map, allowed)
         copy_rows("incoming", f"{INCOMING}, probability double precision", rows)
         n_repeats = keep_one(repeats)

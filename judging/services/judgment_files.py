@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db import transaction
 
+from judging.faults import Faults
 from judging.gold_choices import UNKNOWN
 from judging.models import IMPORTED_JUDGMENTS, Assessor, Campaign, Collection, GoldAnswer
 from judging.samples import METHOD_CODES, MethodCodes
@@ -126,8 +127,9 @@ def _import_labels(
         begin_import(campaign.collection)
         refuse_what_is_there(campaign, is_all=is_all)
         file = JudgmentFile(stream, name, form)
-        records = form.read(stream, name, allows_repeats=repeats != REJECT)
-        found = numbered_records(records, stream, progress, "judgments")
+        faults = Faults()
+        records = form.read(stream, name, allows_repeats=repeats != REJECT, faults=faults)
+        found = numbered_records(records, stream, progress, "judgments", faults)
         copy_rows("incoming", INCOMING, _rows(found, file, grade_map, set(campaign.scale.values())))
         n_repeats = keep_one(repeats)
         find_pairs(file, campaign.collection)

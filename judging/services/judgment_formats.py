@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from judging.faults import Faults, Noting, NotingAll
 from judging.samples import PRELS, STRATA, SampleReader
 from judging.services.errors import ImportRefused
 from judging.services.sources import MeteredSource, Place, place_of_cell, place_of_field, refuse
@@ -46,7 +47,7 @@ class JudgmentFormat:
     key, label, help : str
         As stored and spelled by API and command; its name on the screen; what a line holds.
     read : callable
-        From a source, its name and `allows_repeats` the records; a fault is a `TrecFormatError`.
+        From a source, its name, `allows_repeats` and `faults` the records; without faults, one is a `TrecFormatError`.
     place : callable
         From a source, its name, the index of a record and "topic", "document", "assessor" or "grade": where it is.
     names_assessors : bool
@@ -68,10 +69,15 @@ class JudgmentFormat:
     has_probabilities: bool = False
 
 
-def _cranfield(source: Source, name: str, *, allows_repeats: bool = False) -> Iterator[QrelRecord]:
+def _cranfield(
+    source: Source, name: str, *, allows_repeats: bool = False, faults: Faults | None = None
+) -> Iterator[QrelRecord]:
     """Return the records of Cranfield's three columns ``query document code``; repeats that agree are allowed."""
-    for fields in read_fields(source, name, 3, "topic document grade"):
-        yield QrelRecord(fields.id(0, "topic id"), fields.id(1, "document id"), fields.grade(2))
+    noting = Noting(faults)
+    with NotingAll(faults):
+        for fields in read_fields(source, name, 3, "topic document grade", faults=faults):
+            with noting:
+                yield QrelRecord(fields.id(0, "topic id"), fields.id(1, "document id"), fields.grade(2))
 
 
 def _in_columns(*columns: str) -> PlaceOf:

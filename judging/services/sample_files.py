@@ -5,13 +5,14 @@ from typing import Any
 
 from django.db import connection, transaction
 
+from judging.faults import Faults
 from judging.models import IMPORTED_JUDGMENTS, Campaign
 from judging.samples import MethodCodes, SampledPair, SampleReader, UnsampledStratum
 from judging.services.errors import ImportRefused
 from judging.services.imported_samples import ImportedSample, record_sample
 from judging.services.judgment_formats import REJECT, JudgmentFile, JudgmentFormat
 from judging.services.judgment_rows import INCOMING, add_assessors, add_judgments, find_pairs
-from judging.services.sources import EVERY, Progress, begin_import, copy_rows, open_source
+from judging.services.sources import EVERY, Progress, begin_import, copy_rows, open_source, refuse_faults
 from judging.textfiles import Source
 from touchstone.models import User, record
 
@@ -86,10 +87,12 @@ def _rows(
     method_codes: MethodCodes,
 ) -> Iterator[Row]:
     """Yield what is copied into the database; what is not on the scale, or has no probability, is refused here."""
+    faults = Faults()
     try:
-        for pair in sample.read(file.stream, file.name, method_codes):
+        for pair in sample.read(file.stream, file.name, method_codes, faults):
             grade = _grade(pair, file, grade_map, allowed)
             yield pair.index, pair.topic_id, pair.doc_id, source_name, grade, pair.inclusion_probability
+        refuse_faults(faults)
     except UnsampledStratum as fault:
         file.refuse(fault.index, "stratum", str(fault))
 

@@ -7,10 +7,11 @@ import polars as pl
 from django.core.files.base import ContentFile
 from django.db import transaction
 
+from judging.faults import Faults
 from judging.models import Collection, ScoreList
 from judging.rankings import write_rankings
 from judging.scores import read_scores
-from judging.services.sources import Progress, begin_import, longest, open_source, refuse
+from judging.services.sources import Progress, begin_import, longest, open_source, refuse, refuse_faults
 from judging.textfiles import BLOCK_SIZE, Source
 from touchstone.files import store
 from touchstone.models import User, record
@@ -40,7 +41,9 @@ def import_scores(
             pass  # the whole file is counted and hashed before it is read for what it says
         if progress:
             progress(0, stream.total, "reading scores")
-        found = read_scores(stream.from_start(), name)
+        faults = Faults()
+        found = read_scores(stream.from_start(), name, faults=faults)
+        refuse_faults(faults)
         if progress:
             progress(stream.total, stream.total, f"{found.height:,} scores read")
         made = ScoreList.objects.create(

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, NoReturn, TypeVar
 from django.db import connection, models
 
 from judging import records, topics
+from judging.faults import Faults, Noting
 from judging.models import Collection
 from judging.services.errors import ImportRefused
 from judging.textfiles import (
@@ -80,13 +81,24 @@ def refuse(name: str, place: Place, reason: str) -> NoReturn:
 
 
 def numbered_records(
-    found: Iterable[Record], stream: MeteredSource, progress: Progress | None, what: str
+    found: Iterable[Record], stream: MeteredSource, progress: Progress | None, what: str, faults: Faults
 ) -> Iterator[tuple[int, Record]]:
-    """Return the records with their index in the file, and report progress in bytes of the file."""
+    """Return the records with their index in the file, and report progress in bytes of the file.
+
+    `faults` are those that the reader adds to. Behind the first of them only the others are looked for: no record comes
+    any more, and at the end all faults are refused together.
+    """
     for index, record in enumerate(found):
         if progress and index % EVERY == 0:
             progress(stream.done, stream.total, f"{index:,} {what}")
-        yield index, record
+        if not faults:
+            yield index, record
+    refuse_faults(faults)
+
+
+def refuse_faults(faults: Faults) -> None:
+    if faults:
+        raise ImportRefused(str(faults))
 
 
 def longest(model: type[models.Model], name: str) -> int:
@@ -196,7 +208,7 @@ def place_of_cell(source: Source, name: str, index: int, what: str) -> Place:
 def place_of_topic(source: Source, name: str, index: int, file_format: str | None) -> Place:
     head, lines = _head(open_text(source, name, topics.LIMITS))
     read = topics.FORMATS[file_format or topics._sniff(head.text, name, head.number)]
-    return next(islice(read(lines, name), index, None))[1:]
+    return next(islice(read(lines, name, Noting(None)), index, None))[1:]
 
 
 def place_of_document(source: Source, name: str, index: int, file_format: str | None) -> Place:

@@ -15,7 +15,7 @@ from judging.rankings import (
     read_run,
     write_rankings,
 )
-from judging.runs import _find_error, hash_pairs
+from judging.runs import _find_faults, hash_pairs
 from judging.textfiles import Limits
 from judging.trec import TrecFormatError
 from judging.trec_tables import write_run
@@ -159,7 +159,7 @@ def test_the_fast_and_the_slow_pass_refuse_the_same_files(changes):
     for place, what in changes:
         data = data[:place] + what + data[place + (what == b"") :]
     with pytest.raises(TrecFormatError) as slow:
-        _find_error(io.BytesIO(data), "run", Limits())
+        _find_faults(io.BytesIO(data), "run", Limits())
     slow_refuses = "64-bit hash" not in slow.value.reason
     try:
         _frame(data)

@@ -37,7 +37,10 @@ def test_by_default_a_repeated_grade_refuses_the_file_and_names_both_lines():
     campaign = make_campaign()
     with pytest.raises(ImportRefused) as refusal:
         add(campaign)
-    assert str(refusal.value) == "c:4:1: document d1 of topic 1 and worker Zoe occurs twice (first on line 2)"
+    assert str(refusal.value).splitlines() == [
+        "c:4:1: document d1 of topic 1 and worker Zoe occurs twice (first on line 2) (and one more like it, at 6:1)",
+        "2 faults",
+    ]
     assert not Judgment.objects.exists()
 
 
