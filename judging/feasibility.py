@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 MOST_EDGES = 2_000_000  # beyond them there are bounds alone
 _Ints = NDArray[np.int32]
@@ -135,6 +133,10 @@ class _Graph:
 
     def fill(self, newcomers: int = 0, quota: int | None = None) -> tuple[int, tuple[int, ...]]:
         """Return how many places can be filled, and the groups that some best filling leaves short."""
+        # Only the job that computes this loads SciPy.
+        from scipy.sparse import csr_array
+        from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+
         first_person = 1 + self.n_groups
         stranger = first_person + self.n_people
         sink = stranger + 1
