@@ -52,7 +52,7 @@ def assessor_called(name: str, user: User, campaign_id: uuid.UUID) -> int | None
     return next((pk for pk in mine.values_list("pk", flat=True) if pseudonym(key, pk) == name), None)
 
 
-def asked_of(query: Mapping[str, str], which: str, user: User) -> dict[str, Any]:
+def asked_of(query: Mapping[str, str], which: str, user: User, *, from_page: bool) -> dict[str, Any]:
     """Return the filters in a query, or raise the answer that names what is wrong with them."""
     allowed = {one.name for one in filters_of(which, user.may_manage)}
     faults = {
@@ -62,6 +62,10 @@ def asked_of(query: Mapping[str, str], which: str, user: User) -> dict[str, Any]
     }
     if faults:
         raise ValidationError(faults)
+    # A form of a page sends the filters that nobody filled in; a program that sends an empty one has made a mistake.
+    empty = set() if from_page else {one.name for one in FILTERS if query.get(one.name) == ""}
+    if empty:
+        raise ValidationError({name: ["must not be empty"] for name in empty})
     try:
         return read_filters(query, which, user.may_manage)
     except FilterFaults as found:
@@ -71,7 +75,7 @@ def asked_of(query: Mapping[str, str], which: str, user: User) -> dict[str, Any]
 def judgments_asked(request: Request | HttpRequest, campaign_id: uuid.UUID) -> FilteredRows:
     """Return the judgments that a request asks for. By seconds only what an index narrows is ordered."""
     query, user = request.GET, user_of(request)
-    asked = asked_of(query, JUDGMENTS, user)
+    asked = asked_of(query, JUDGMENTS, user, from_page=not isinstance(request, Request))
     by_seconds = "seconds" in query.get("order", "")
     if by_seconds and not {"assessor", "topic_id", "doc_id"} & asked.keys():
         raise ValidationError({"order": ["by seconds: name an assessor, a topic or a document as well"]})
@@ -81,7 +85,7 @@ def judgments_asked(request: Request | HttpRequest, campaign_id: uuid.UUID) -> F
 def items_asked(request: Request | HttpRequest, campaign_id: uuid.UUID) -> FilteredRows:
     """Return the items that a request asks for."""
     user = user_of(request)
-    asked = asked_of(request.GET, ITEMS, user)
+    asked = asked_of(request.GET, ITEMS, user, from_page=not isinstance(request, Request))
     return filtered_items(campaign_id, asked, _assessor(asked, user, campaign_id))
 
 

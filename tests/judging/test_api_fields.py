@@ -92,15 +92,21 @@ FILTERS: dict[str, set[str]] = {
     "api-assessor-events": {"verb", "actor", "since", "until", "order"},
     "api-invitations": {"tier", "state", "order"},
     "api-participants": {"participant", "assessor", "is_unfinished", "order"},
-    "api-items": {"topic_id", "doc_id", "order"},
-    "api-judgment-log": {"topic_id", "doc_id", "item", "assessor", "order"},
+    "api-items": {
+        "topic_id", "doc_id", "q", "state", "purpose", "grade", "assessor", "obstacle", "comment", "since", "before",
+        "order",
+    },
+    "api-judgment-log": {
+        "topic_id", "doc_id", "q", "state", "purpose", "grade", "assessor", "obstacle", "comment", "since", "before",
+        "seconds_below", "seconds_above", "tier", "kind", "item", "order",
+    },
     "api-adjudications": {"item", "topic_id", "decided_by", "order"},
     "api-leases": {"assessor", "is_expired", "order"},
     "api-jobs": {"kind", "state", "since", "requested_by", "order"},
     "api-my-campaigns": {"order"},
     "api-my-judgments": {"order"},
     "api-my-messages": {"is_unread", "campaign", "order"},
-}
+}  # fmt: skip
 PAGES = {"cursor", "page_size"}
 AT_ONCE = 120  # names in one request: a body has at most 10 kB
 ALL_ROWS = "SELECT md5(coalesce(string_agg(t::text, '|' ORDER BY t::text), '')) FROM {table} t"

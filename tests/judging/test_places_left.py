@@ -105,6 +105,7 @@ def test_the_remedies_are_those_that_help():
     set_assessor_rules(assessor=bob, team="", quota=1, **rules)
     found = compute_places_left(campaign=campaign)
     assert (found.wanted, found.possible, found.helps) == (4, 1, {"quota": 3})
+    campaign.refresh_from_db()
     alert = stuck_need(campaign)
     assert alert["title"] == "3 judgments cannot be made."
     assert "a higher quota" in alert["words"]
@@ -113,6 +114,7 @@ def test_the_remedies_are_those_that_help():
     found = compute_places_left(campaign=campaign)
     assert (found.wanted, found.possible, found.helps) == (4, 2, {"team": 2})
     assert {one["topic_id"] for one in found.stuck} == {topic.topic_id}
+    campaign.refresh_from_db()
     assert "opening topics to other teams" in stuck_need(campaign)["words"]
 
 
@@ -133,6 +135,7 @@ def test_it_agrees_with_what_the_claim_gives():
     Campaign.objects.filter(pk=campaign.pk).update(consent="We store what you say.")
     found = compute_places_left(campaign=campaign)
     assert (found.possible, found.helps) == (0, {"entry": 3})
+    campaign.refresh_from_db()
     alert = stuck_need(campaign)
     assert (alert["level"], "the consent and training of those who have joined" in alert["words"]) == (
         "warn",
@@ -169,6 +172,7 @@ def test_the_overview_reads_one_row_while_nothing_is_stuck():
     campaign = make_campaign(items=2)
     make_assessor(campaign)
     compute_places_left(campaign=campaign)
+    campaign.refresh_from_db()
     with CaptureQueriesContext(
         connection,
     ) as queries:

@@ -71,7 +71,7 @@ def _campaign_row(campaign_id: uuid.UUID, user: Any) -> Any:
     people = Assessor.objects.filter(campaign=OuterRef("pk"), status=Assessor.Status.ACTIVE)
     audit = Audit.objects.filter(campaign=OuterRef("pk")).order_by("-sequence")
     of_campaign = people.order_by().values("campaign")
-    rows = Campaign.objects.select_related("collection", "scale").annotate(
+    rows = Campaign.objects.select_related("collection", "scale", "places_left").annotate(
         tiers=Subquery(of_campaign.annotate(found=ArrayAgg("tier", distinct=True)).values("found")),
         judges_here=Exists(people.filter(user=user)),
         is_gold_alone=Exists(people.filter(tier=Assessor.Tier.GOLD).judges()),

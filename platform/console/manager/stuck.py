@@ -12,7 +12,7 @@ TIERS = {"judge": "assessor", "audit": "gold assessor", "silver": "silver assess
 
 def stuck_need(row: Any) -> dict[str, Any] | None:
     """Return the alert; None while all open places can be filled."""
-    found = PlacesLeft.objects.filter(campaign=row).first()
+    found: PlacesLeft | None = getattr(row, "places_left", None)
     if found is None or found.possible >= found.wanted:
         return None
     least = "" if found.is_exact else "At least "

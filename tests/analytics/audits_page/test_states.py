@@ -68,7 +68,7 @@ def test_a_new_campaign_is_told_to_plan_audits_and_to_find_somebody_for_them(man
         "Nobody is in the gold tier.",
         "No numbers yet.",
         "No audit yet. Until one is complete",
-        "No assessor sees an earlier grade",
+        "without seeing the earlier grades",
     ):
         assert words in text
     for name in ("Influence", "Neyman", "Lowest inclusion probability", "By effort", "Full"):
