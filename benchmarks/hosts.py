@@ -212,7 +212,7 @@ class Uploads:
             time.sleep(1)
         states = {str(key): state for key, state in asked.values_list("pk", "state")}
         damaged = 0
-        for run in Run.objects.all():
+        for run in Run.objects.filter(collection=self.collection):
             try:
                 damaged += read_rankings(local(run.rankings)).run_tag != run.run_id
             except (OSError, ValueError):
@@ -222,7 +222,7 @@ class Uploads:
             "imports_accepted": len(self.accepted),
             "imports_refused": self.refused,
             "imports_lost": sum(states.get(key) != Job.State.DONE for key in self.accepted),
-            "imports_doubled": abs(Run.objects.count() - done),
+            "imports_doubled": abs(Run.objects.filter(collection=self.collection).count() - done),
             "import_errors": sorted(set(asked.exclude(error="").values_list("error", flat=True)))[:5],
             "imports_tried_again": asked.filter(attempts__gt=1).count(),
             "files_damaged": damaged,
@@ -335,7 +335,7 @@ def measure_hosts(seconds: float, n_clients: int) -> dict[str, Any]:
                 for thread in beside:
                     thread.join()
             return {
-                **verdict(ledger),
+                **verdict(ledger, campaign),
                 **uploads.verdict(),
                 **summary(kills, ledger),
                 "pages": {str(status): n for status, n in sorted(researcher.statuses.items())},

@@ -196,13 +196,14 @@ def run_clients(clients: list[Client], ledger: Ledger, kill_all: Callable[[], No
             thread.join()
 
 
-def verdict(ledger: Ledger) -> dict[str, Any]:
-    """Compare the ledger with the database, which must agree with itself too."""
+def verdict(ledger: Ledger, campaign: Any = None) -> dict[str, Any]:
+    """Compare the ledger with the database, of one campaign where there are others, which must agree with itself too."""
     from django.db.models import Count
 
     from judging.models import Assessor, Judgment, Slot
 
-    stored = dict(Judgment.objects.values_list("client_token", "grade"))
+    theirs = Judgment.objects.all() if campaign is None else Judgment.objects.filter(item__campaign=campaign)
+    stored = dict(theirs.values_list("client_token", "grade"))
     pairs = Judgment.objects.values("item", "assessor").annotate(n=Count("pk")).filter(n__gt=1)
     counted = Judgment.objects.filter(slot__isnull=False)
     over = counted.values("item").annotate(n=Count("pk")).filter(n__gt=JUDGMENTS_PER_ITEM)
