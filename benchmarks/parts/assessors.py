@@ -197,7 +197,7 @@ def run_clients(clients: list[Client], ledger: Ledger, kill_all: Callable[[], No
 
 
 def verdict(ledger: Ledger, campaign: Any = None) -> dict[str, Any]:
-    """Compare the ledger with the database, of one campaign where there are others, which must agree with itself too."""
+    """Compare the ledger with the database, or with one campaign there; the database must agree with itself too."""
     from django.db.models import Count
 
     from judging.models import Assessor, Judgment, Slot
