@@ -13,6 +13,7 @@ from small_campaign import judge_all, judge_audit, make_assessor, make_campaign,
 
 from analytics.estimation.claims import THESE
 from analytics.models import Computation, ConfusionEstimate, Estimate
+from analytics.services.families import asked_family
 from analytics.services.plan_terms import Terms
 from analytics.services.planning import State, bronze_words, plan
 from analytics.services.recomputation import recompute
@@ -186,6 +187,10 @@ def set_parts(campaign, **components):
         row.pk, row.computation, row.components, row.refusal = None, made, components, ""
         row.value, row.low, row.high, row.standard_error = 0.6, 0.5, 0.7, 0.05
         row.topics_low, row.topics_high = 0.4, 0.8
+        row.topics_degrees_of_freedom = 2
+        if row.run_b_id:  # a pair that the audit told nothing of was not tested
+            row.n, row.warning = 20, ""
+            row.p_value, row.topics_p_value = 0.02, 0.03
         row.save(force_insert=True)
     return made
 
@@ -199,7 +204,11 @@ def test_the_page_names_what_to_buy_and_shows_the_curve_with_its_table(judged):
     set_parts(judged, drawing=0.0004, gold=0.0010)
     asked = {"measure": "P@10", "run": "run0", "against": "run2", "difference": "0.05", "cost_gold": "12"}
     text = page_of(judged, claim="these-topics", **asked)
-    terms = Terms("P@10", "run0", "run2", cost_judgment=1.0, cost_gold=12.0, difference=0.05, claim=THESE)
+    terms = replace(
+        Terms("P@10", "run0", "run2", cost_judgment=1.0, cost_gold=12.0, difference=0.05),
+        claim=THESE,
+        family=asked_family(judged),
+    )
     found = plan(campaign=judged, terms=terms)
     assert found.needed.gold > 0
     assert f"<strong>{found.needed.gold} more gold label" in text
