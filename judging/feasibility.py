@@ -65,13 +65,13 @@ def feasibility(
     # Whoever must miss: a place of an item that has fewer people than places.
     lacking = [max(0, group.places - len(group.who)) if group.n else 0 for group in groups]
     if sum(len(group.who) for group in groups) > MOST_EDGES:
-        possible = _at_most(groups, left)
-        fewest = _fewest(wanted - possible, lacking, newcomer_quota)
+        most = _at_most(groups, left)
+        fewest = _fewest(wanted - most, lacking, newcomer_quota)
         stuck = tuple(place for place, lack in enumerate(lacking) if lack)
-        return Feasibility(wanted, possible, stuck, fewest, is_exact=False)
+        return Feasibility(wanted, most, stuck, fewest, is_exact=False)
     graph = _Graph(groups, left)
-    possible, stuck = graph.fill()
-    low = _fewest(wanted - possible, lacking, newcomer_quota)
+    filled, stuck = graph.fill()
+    low = _fewest(wanted - filled, lacking, newcomer_quota)
     high = max(
         low, *(group.places for group in groups), -(-wanted // newcomer_quota) if newcomer_quota else 0, 0
     )
@@ -81,7 +81,18 @@ def feasibility(
             high = middle
         else:
             low = middle + 1
-    return Feasibility(wanted, possible, stuck, low if wanted > possible else 0, is_exact=True)
+    return Feasibility(wanted, filled, stuck, low if wanted > filled else 0, is_exact=True)
+
+
+def possible(groups: Sequence[Group], left: Sequence[int | None]) -> int:
+    """Return how many places can be filled at best, as `feasibility` does, and nothing else.
+
+    >>> possible([Group(2, 1, frozenset({0, 1}))], [1, 0])
+    1
+    """
+    if sum(len(group.who) for group in groups) > MOST_EDGES:
+        return _at_most(groups, left)
+    return _Graph(groups, left).fill()[0]
 
 
 def _check(groups: Sequence[Group], left: Sequence[int | None], newcomer_quota: int | None) -> None:

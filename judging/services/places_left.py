@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from django.db import connection
 
-from judging.feasibility import Feasibility, Group, feasibility
+from judging.feasibility import Feasibility, Group, feasibility, possible
 from judging.models import Assessor, Campaign, Judgment, PlacesLeft
 from touchstone import jobs
 
@@ -41,7 +41,8 @@ SELECT purpose, team, places, known_to, count(*) AS n, (array_agg(item_id))[1:20
   FROM known GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
 """
 # A hash of all that an answer depends on: whoever judges, gives back, joins or is paused changes a row of an assessor,
-# and draws, requeued items, teams and rules leave an event.
+# and draws, requeued items, teams and rules leave an event. A look that took long is not repeated soon: it takes a
+# twentieth of the time at most, and never keeps numbers waiting.
 _DUE = """
 SELECT c.id, b.basis FROM judging_campaign c LEFT JOIN judging_placesleft p ON p.campaign_id = c.id,
        LATERAL (SELECT md5(concat_ws('|', (
@@ -54,7 +55,8 @@ SELECT c.id, b.basis FROM judging_campaign c LEFT JOIN judging_placesleft p ON p
  WHERE c.state = 'open' AND (%(campaign)s::uuid IS NULL OR c.id = %(campaign)s::uuid)
    AND (%(always)s OR ((p.id IS NULL OR p.basis <> b.basis) AND NOT EXISTS (
          SELECT FROM touchstone_job j WHERE j.kind = 'feasibility' AND j.active_key = c.id::text
-            AND j.created_at > clock_timestamp() - interval '1 minute')))
+            AND (j.created_at > clock_timestamp() - interval '1 minute'
+                 OR j.finished_at > clock_timestamp() - 20 * (j.finished_at - j.created_at)))))
 """
 
 
@@ -96,7 +98,7 @@ def compute_places_left(*, campaign: Campaign) -> PlacesLeft | None:
         for purpose, team, places, known_to, n, items in rows
     ]
     has_gold_alone = not campaign.assessors.exclude(tier=Assessor.Tier.GOLD).exists()
-    found = _feasibility(opened, people, has_gold_alone)
+    found = feasibility(_groups(opened, people, has_gold_alone), _quotas_left(people))
     stuck = [opened[place] for place in found.stuck]
     with connection.cursor() as cursor:
         cursor.execute("SELECT clock_timestamp()")
@@ -131,7 +133,7 @@ def _may(person: Person, group: OpenItems, has_gold_alone: bool) -> bool:
     return person.tier in tiers[group.purpose] and group.team in ("", person.team)
 
 
-def _feasibility(opened: Iterable[OpenItems], people: Sequence[Person], has_gold_alone: bool) -> Feasibility:
+def _groups(opened: Iterable[OpenItems], people: Sequence[Person], has_gold_alone: bool) -> list[Group]:
     groups = []
     fits: dict[tuple[str, str], list[tuple[int, int]]] = {}
     for group in opened:
@@ -142,8 +144,11 @@ def _feasibility(opened: Iterable[OpenItems], people: Sequence[Person], has_gold
             ]
         who = frozenset(place for place, pk in fits[key] if pk not in group.known_to)
         groups.append(Group(group.n, group.places, who))
-    left = [None if person.left is None else max(0, person.left) for person in people]
-    return feasibility(groups, left)
+    return groups
+
+
+def _quotas_left(people: Iterable[Person]) -> list[int | None]:
+    return [None if person.left is None else max(0, person.left) for person in people]
 
 
 def _helps(
@@ -153,14 +158,17 @@ def _helps(
     everybody: Sequence[Person],
     has_gold_alone: bool,
 ) -> dict[str, int]:
-    """Return by remedy how many more places could be filled with it; only what helps."""
-    tries = {
-        "entry": (opened, everybody),
-        "quota": (opened, [person._replace(left=None) for person in people]),
-        "team": ([replace(group, team="") for group in opened], people),
-    }
+    """Return by remedy how many more places could be filled with it; only what helps, and what there is to remedy."""
+    tries: dict[str, tuple[Sequence[OpenItems], Sequence[Person]]] = {}
+    if len(everybody) > len(people):
+        tries["entry"] = opened, everybody
+    if any(person.left is not None for person in people):
+        tries["quota"] = opened, [person._replace(left=None) for person in people]
+    if any(group.team for group in opened):
+        tries["team"] = [replace(group, team="") for group in opened], people
     more = {
-        key: _feasibility(*tried, has_gold_alone).possible - found.possible for key, tried in tries.items()
+        key: possible(_groups(groups, who, has_gold_alone), _quotas_left(who)) - found.possible
+        for key, (groups, who) in tries.items()
     }
     return {key: n for key, n in more.items() if n > 0}
 
@@ -198,6 +206,6 @@ def _stuck_items(stuck: Sequence[OpenItems], people: Sequence[Person]) -> list[d
 
 
 def start_due_feasibility() -> None:
-    """Queue a look at every open campaign in which something changed: of each at most one a minute."""
+    """Queue a look at every open campaign in which something changed: once a minute, or as rarely as it takes long."""
     for campaign, _ in _rows(_DUE, campaign=None, always=False):
         jobs.enqueue(kind=KIND, payload={"campaign": str(campaign)}, active_key=str(campaign))

@@ -1,6 +1,7 @@
 """Who can still judge what, on a real database: the campaign of 192 of 194, the claim's own rule, and when."""
 
 import uuid
+from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
@@ -8,6 +9,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 from queue_campaign import claimed, judge, make_assessor, make_campaign
 
 from console.manager import alerts
@@ -166,6 +168,22 @@ def test_it_is_computed_after_a_change_and_once_a_minute_at_most():
     start_due_feasibility()
     assert jobs_of(campaign).count() == 2
     assert PlacesLeft.objects.get(campaign=campaign).wanted == 2, "as of its last look"
+
+
+def test_a_look_that_took_long_is_not_repeated_soon():
+    campaign = make_campaign(items=2)
+    bob = make_assessor(campaign)
+    start_due_feasibility()
+    compute_places_left(campaign=campaign)
+    judge(bob)
+    now = timezone.now()
+    ended = {"state": "done", "finished_at": now - timedelta(minutes=2)}
+    jobs_of(campaign).update(created_at=now - timedelta(minutes=12), **ended)  # it took ten minutes
+    start_due_feasibility()
+    assert jobs_of(campaign).count() == 1
+    jobs_of(campaign).update(created_at=now - timedelta(minutes=2, seconds=5), **ended)  # five seconds
+    start_due_feasibility()
+    assert jobs_of(campaign).count() == 2
 
 
 def test_the_overview_reads_one_row_while_nothing_is_stuck():
