@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what a formula can begin with
@@ -17,6 +17,21 @@ def spreadsheet_text(text: str) -> str:
     ("'=1+1", 'bob')
     """
     return f"'{text}" if text.startswith(FORMULA) else text
+
+
+class _Echo:
+    def write(self, line: str) -> str:
+        return line
+
+
+def sheet_lines(rows: Iterable[Iterable[Any]]) -> Iterator[str]:
+    """Yield the lines of a sheet, for a file that is streamed.
+
+    >>> list(sheet_lines([["who", "n"], ["@bob", 2]]))
+    ['who,n\\n', "'@bob,2\\n"]
+    """
+    writer = SheetWriter(_Echo())
+    return (writer.writerow(row) for row in rows)
 
 
 class _Target(Protocol):

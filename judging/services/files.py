@@ -305,7 +305,8 @@ def import_runs(
             for file in found[len(made) :]:
                 find_faults(file.path, file.name, faults)
             refuse_faults(faults)
-            raise ImportRefused(str(error)) from error
+            # The name is that of the next file: the path in the error may be that of an upload.
+            refuse(found[len(made)].name, (error.line, error.column), error.reason)
         _record_runs(collection, made, found, actor)
     return made
 

@@ -151,6 +151,16 @@ def test_what_ends_a_file_is_one_fault(case):
     assert reason in str(faults)
 
 
+def test_of_several_runs_one_without_lines_is_named_beside_another_with_faults():
+    faults = Faults()
+    find_faults(io.BytesIO(b"1 Q0 a 1 0.5\n"), "narrow.run", faults)
+    find_faults(io.BytesIO(b""), "empty.run", faults)
+    assert [line.partition(": ")[0] for line in str(faults).splitlines()[:2]] == [
+        "narrow.run:1:13",
+        "empty.run:1:1",
+    ]
+
+
 def test_runs_and_scores_name_all_faults():
     run = b"1 Q0 a 1 .5 t\n1 Q0 b 1 x t\n1 Q0 a 1 .5 t\n1 Q0 c 1 .5 u\n1 Q0 d 1 .5 t\n"
     faults = Faults()
