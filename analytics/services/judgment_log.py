@@ -4,13 +4,14 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import polars as pl
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
 from judging.models import Adjudication, Campaign, Judgment, Lease
-from judging.spreadsheets import SheetWriter
+from judging.spreadsheets import sheet_lines
 from sampling.frames import item_probabilities
 from sampling.models import DrawEntry
 
@@ -75,16 +76,8 @@ def log_lines(campaign: Campaign, found: QuerySet[Judgment], file_format: str) -
     return _WRITERS[file_format](log_rows(campaign, found))
 
 
-class _Echo:
-    def write(self, line: str) -> str:
-        return line
-
-
 def _csv_lines(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
-    writer = SheetWriter(_Echo())
-    yield writer.writerow(list(FIELDS))
-    for row in rows:
-        yield writer.writerow(row.values())
+    return sheet_lines(chain([FIELDS], (row.values() for row in rows)))
 
 
 def _jsonl_lines(rows: Iterable[dict[str, Any]]) -> Iterator[str]:

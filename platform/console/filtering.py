@@ -52,8 +52,9 @@ def assessor_called(name: str, user: User, campaign_id: uuid.UUID) -> int | None
     return next((pk for pk in mine.values_list("pk", flat=True) if pseudonym(key, pk) == name), None)
 
 
-def asked_of(query: Mapping[str, str], which: str, user: User, *, from_page: bool) -> dict[str, Any]:
+def _filters_of(request: Request | HttpRequest, which: str) -> dict[str, Any]:
     """Return the filters in a query, or raise the answer that names what is wrong with them."""
+    query, user = request.GET, user_of(request)
     allowed = {one.name for one in filters_of(which, user.may_manage)}
     faults = {
         one.name: ["is for managers"]
@@ -63,7 +64,8 @@ def asked_of(query: Mapping[str, str], which: str, user: User, *, from_page: boo
     if faults:
         raise ValidationError(faults)
     # A form of a page sends the filters that nobody filled in; a program that sends an empty one has made a mistake.
-    empty = set() if from_page else {one.name for one in FILTERS if query.get(one.name) == ""}
+    is_program = isinstance(request, Request)
+    empty = {one.name for one in FILTERS if is_program and query.get(one.name) == ""}
     if empty:
         raise ValidationError({name: ["must not be empty"] for name in empty})
     try:
@@ -74,23 +76,21 @@ def asked_of(query: Mapping[str, str], which: str, user: User, *, from_page: boo
 
 def judgments_asked(request: Request | HttpRequest, campaign_id: uuid.UUID) -> FilteredRows:
     """Return the judgments that a request asks for. By seconds only what an index narrows is ordered."""
-    query, user = request.GET, user_of(request)
-    asked = asked_of(query, JUDGMENTS, user, from_page=not isinstance(request, Request))
-    by_seconds = "seconds" in query.get("order", "")
+    asked = _filters_of(request, JUDGMENTS)
+    by_seconds = "seconds" in request.GET.get("order", "")
     if by_seconds and not {"assessor", "topic_id", "doc_id"} & asked.keys():
         raise ValidationError({"order": ["by seconds: name an assessor, a topic or a document as well"]})
-    return filtered_judgments(campaign_id, asked, _assessor(asked, user, campaign_id))
+    return filtered_judgments(campaign_id, asked, _assessor(asked, request, campaign_id))
 
 
 def items_asked(request: Request | HttpRequest, campaign_id: uuid.UUID) -> FilteredRows:
     """Return the items that a request asks for."""
-    user = user_of(request)
-    asked = asked_of(request.GET, ITEMS, user, from_page=not isinstance(request, Request))
-    return filtered_items(campaign_id, asked, _assessor(asked, user, campaign_id))
+    asked = _filters_of(request, ITEMS)
+    return filtered_items(campaign_id, asked, _assessor(asked, request, campaign_id))
 
 
-def _assessor(asked: Mapping[str, Any], user: User, campaign_id: uuid.UUID) -> int | None:
-    return assessor_called(asked["assessor"], user, campaign_id) if "assessor" in asked else None
+def _assessor(asked: Mapping[str, Any], request: Request | HttpRequest, campaign_id: uuid.UUID) -> int | None:
+    return assessor_called(asked["assessor"], user_of(request), campaign_id) if "assessor" in asked else None
 
 
 class ListPage:

@@ -15,7 +15,8 @@ from small_campaign import give, lease, make_assessor, make_campaign, slots
 
 from analytics.releases.pseudonyms import pseudonym
 from analytics.services.exports import pseudonym_key
-from judging.models import Adjudication, Judgment
+from judging.judgment_filters import KINDS, OBSTACLES, PURPOSES, TIERS
+from judging.models import Adjudication, Assessor, Judgment, Slot
 from judging.services.assign import revise, submit
 from touchstone.api import pagination
 from touchstone.models import User
@@ -161,6 +162,19 @@ def test_the_command_names_a_filter_that_is_none(campaign):
     for wrong in ("grade=12", "colour=red"):
         with pytest.raises(CommandError, match=wrong.partition("=")[0]):
             call_command("export", campaign.name, "judgments", f"--filter={wrong}", stdout=io.StringIO())
+
+
+@pytest.mark.parametrize("option", ["--format=jsonl", "--filter=grade=1"])
+def test_what_is_for_judgments_alone_is_refused_elsewhere(campaign, option):
+    with pytest.raises(CommandError, match="for judgments alone"):
+        call_command("export", campaign.name, "qrels", option, stdout=io.StringIO())
+
+
+def test_the_choices_of_filters_are_those_of_the_database():
+    assert list(PURPOSES) == Slot.Purpose.values
+    assert list(OBSTACLES) == ["any", *Judgment.Obstacle.values]
+    assert list(TIERS) == Assessor.Tier.values
+    assert list(KINDS) == Assessor.Kind.values
 
 
 def test_a_file_tells_what_came_before_and_after_each_judgment(campaign, alice):

@@ -2,7 +2,7 @@ import os
 import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -40,9 +40,7 @@ class Command(BaseCommand):
             help="let the assessors' median stand where an audit knows better",
         )
 
-        parser.add_argument(
-            "--format", choices=[*LOG_FORMATS, PARQUET], default="csv", help="of judgments (default: csv)"
-        )
+        parser.add_argument("--format", choices=[*LOG_FORMATS, PARQUET], help="of judgments (default: csv)")
         parser.add_argument(
             "--filter",
             action="append",
@@ -58,7 +56,9 @@ class Command(BaseCommand):
             if options["format"] == PARQUET:
                 _write_parquet(row, found, output)
                 return
-            lines = log_lines(row, found, options["format"])
+            lines = log_lines(row, found, options["format"] or "csv")
+        elif options["format"] or options["filter"]:
+            raise CommandError("--format and --filter are for judgments alone")
         else:
             try:
                 lines = exports.export_format(kind).lines(row, not options["without_gold"])
@@ -100,26 +100,29 @@ def _judgments(campaign: Campaign, filters: list[str]) -> QuerySet[Judgment]:
 def _write_parquet(campaign: Campaign, found: QuerySet[Judgment], output: str | None) -> None:
     if output is None:
         raise CommandError("--format parquet needs --output")
-    path = Path(output)
-    draft = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        with tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".jsonl") as lines:
+        with (
+            _whole(Path(output)) as draft,
+            tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".jsonl") as lines,
+        ):
             lines.writelines(log_lines(campaign, found, "jsonl"))
             lines.flush()
             pl.scan_ndjson(lines.name, schema=LOG_SCHEMA).sink_parquet(draft)
-        draft.replace(path)
     except OSError as error:
         raise CommandError(f"{output}: {error.strerror}") from error
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _write(lines: Iterator[str], path: Path) -> None:
-    """Write the file; it appears whole or not at all."""
+    with _whole(path) as draft, draft.open("w", encoding="utf-8", newline="") as stream:
+        stream.writelines(lines)
+
+
+@contextmanager
+def _whole(path: Path) -> Iterator[Path]:
+    """Yield a draft that becomes the file: it appears whole or not at all."""
     draft = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        with draft.open("w", encoding="utf-8", newline="") as stream:
-            stream.writelines(lines)
+        yield draft
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)

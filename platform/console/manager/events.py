@@ -16,7 +16,7 @@ from django.utils.text import slugify
 
 from judging.models import Campaign
 from judging.services.access import managers_only
-from judging.spreadsheets import SheetWriter
+from judging.spreadsheets import sheet_lines
 from touchstone.event_details import details_with_names
 from touchstone.models import Event, User
 
@@ -160,25 +160,18 @@ def _words(key: str, value: Any) -> str:
 # -- as a file ------------------------------------------------------------------------------------------------
 
 
-class _Echo:
-    def write(self, line: str) -> str:
-        return line
-
-
 def _csv(row: Campaign, rows: QuerySet[Event]) -> StreamingHttpResponse:
-    writer = SheetWriter(_Echo())
-
-    def lines() -> Iterator[str]:
-        yield writer.writerow(["when", "who", "what", "of", "detail"])
+    def lines() -> Iterator[list[str]]:
+        yield ["when", "who", "what", "of", "detail"]
         found = rows.iterator(chunk_size=AT_ONCE)
         while part := list(islice(found, AT_ONCE)):
             for event, named in zip(part, details_with_names(part), strict=True):
                 who = event.actor.get_username() if event.actor else ""
                 detail = json.dumps(named, ensure_ascii=False, sort_keys=True)
                 when = event.at.isoformat(timespec="seconds")
-                yield writer.writerow([when, who, event.verb, event.subject, detail])
+                yield [when, who, event.verb, event.subject, detail]
 
-    answer = StreamingHttpResponse(lines(), content_type="text/csv; charset=utf-8")
+    answer = StreamingHttpResponse(sheet_lines(lines()), content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = (
         f'attachment; filename="events-{slugify(row.name)[:60] or "campaign"}.csv"'
     )
