@@ -30,6 +30,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "platform"))
 
+from parts.load import Answer
 from parts.places import GRADES, Place, first_token, open_places, say
 
 from touchstone import embedded, front
@@ -39,12 +40,6 @@ SLOTS = 100_000
 PATIENCE = 60.0  # seconds; an answer that takes longer is an error
 STATUS = re.compile(rb"HTTP/1\.1 (\d{3})")
 LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
-
-
-@dataclass
-class Answer:
-    status: int
-    body: bytes
 
 
 @dataclass
@@ -70,7 +65,7 @@ class Session:
         """Claim, then judge once in each period until the end, with a heartbeat in the middle."""
         await asyncio.sleep(rng.uniform(0, every))
         answer = await self.post("claim", "/claim", {})
-        while time.monotonic() < until and answer and (token := first_token(answer)):  # type: ignore[arg-type]
+        while time.monotonic() < until and answer and (token := first_token(answer)):
             began = time.monotonic()
             await asyncio.sleep(every / 2)
             await self.post("heartbeat", "/heartbeat", {"tokens": [token]})

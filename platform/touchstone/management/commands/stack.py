@@ -53,6 +53,7 @@ class Web(Program):
 
     port: int = 8000
     stack: str = field(default_factory=lambda: secrets.token_hex(8))
+    say: Callable[[str], None] = lambda line: None  # to whoever waits for it
 
     def __post_init__(self) -> None:
         self.environment = {**self.environment, "TOUCHSTONE_STACK": self.stack}
@@ -74,6 +75,10 @@ class Web(Program):
         return self.process is not None and self.process.poll() is None
 
     def _until_it_answers(self) -> None:
+        with patience(self.say):
+            self._on_some_port()
+
+    def _on_some_port(self) -> None:
         for _ in range(PORTS_TRIED):
             try:
                 return embedded.answers(f"{self.address}livez", self.stack, self._lives)()
@@ -145,14 +150,8 @@ def run_stack(
             say("Starting the web pages, the workers and the scheduler ...")
             port = port if embedded.is_free(port) else embedded.free_port()
             (first, *others), door = site(port, environment_of_web or {})
-            still_starting = running.enter_context(contextlib.ExitStack())
-            still_starting.enter_context(patience(say))
-
-            def serve(address: str) -> None:
-                still_starting.close()
-                welcome(address)
-
-            door.welcome = serve
+            first.say = door.say = say
+            door.welcome = welcome
             programs = [first, door, *others, *_background(), *_metrics(door), *more]
             embedded.supervise(root, servers, programs, say)
     except embedded.Stop:
