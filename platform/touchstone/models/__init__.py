@@ -1,0 +1,25 @@
+"""The ground floor: people, jobs, and the log of what happened."""
+
+from touchstone.models.hooks import Webhook, WebhookDelivery
+from touchstone.models.log import Erasure, Event, Seal, ledger_head, record
+from touchstone.models.users import ApiToken, User, UserManager, all_scopes, user_of
+from touchstone.models.work import IdempotentRequest, Job, RateCounter, WorkerHeartbeat
+
+__all__ = [
+    "ApiToken",
+    "Erasure",
+    "Event",
+    "IdempotentRequest",
+    "Job",
+    "RateCounter",
+    "Seal",
+    "User",
+    "UserManager",
+    "Webhook",
+    "WebhookDelivery",
+    "WorkerHeartbeat",
+    "all_scopes",
+    "ledger_head",
+    "record",
+    "user_of",
+]
