@@ -34,7 +34,11 @@ NOT_OURS = (
     "identifier-too-long",
 )
 # "app name: rule" -> why it is safe here.
-SAFE: dict[str, str] = {}
+SAFE: dict[str, str] = {
+    "judging 0034_imports: adding-foreign-key-constraint": (
+        "the columns are new and empty, so PostgreSQL skips the scan, and the table that they refer to is new too"
+    ),
+}
 
 
 def new_migrations() -> list[tuple[str, str]]:

@@ -10,6 +10,7 @@ from django.db import transaction
 from judging.models import Campaign, Collection
 from judging.services.errors import ImportRefused
 from judging.services.files import import_documents, import_judgments, import_runs, import_topics
+from judging.services.imports import made_now
 from judging.services.places_left import KIND, compute_places_left
 from judging.services.scores import import_scores
 from judging.services.sources import upload_path
@@ -41,6 +42,15 @@ def _import(context: Context, uploads: list[dict[str, str]]) -> dict[str, Any]:
         "progress": context.progress,
         "actor": context.job.requested_by,
     }
+    if kind == "judgments" and context.payload["campaign"]:
+        common["campaign"] = Campaign.objects.get(pk=context.payload["campaign"])
+    common["made"] = made_now(
+        None,
+        collection=common["collection"],
+        campaign=common.get("campaign"),
+        kind="gold" if common.get("as_gold") else kind,
+        actor=common["actor"],
+    )
     # As long as this list lives, the files stay where they are.
     files = [(upload_path(upload), upload["name"]) for upload in uploads]
     if kind == "runs":
@@ -58,8 +68,6 @@ def _import(context: Context, uploads: list[dict[str, str]]) -> dict[str, Any]:
         n_scores = sum(made.n_lines for made in lists)
         context.note = f"{n_scores:,} scores imported as {', '.join(made.name for made in lists)}"[:200]
         return {"n_scores": n_scores, "n_unknown_topics": len(unknown)}
-    if kind == "judgments" and context.payload["campaign"]:
-        common["campaign"] = Campaign.objects.get(pk=context.payload["campaign"])
     notes: list[str] = []
     if kind in ("documents", "judgments"):
         common["warn"] = notes.append

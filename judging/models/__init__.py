@@ -26,6 +26,7 @@ from judging.models.entry import (
     TrainingItem,
 )
 from judging.models.feasibility import PlacesLeft
+from judging.models.imports import Import
 from judging.models.judgments import (
     IMPORTED_JUDGMENTS,
     Adjudication,
@@ -50,6 +51,7 @@ __all__ = [
     "GoldAnswer",
     "GoldVersion",
     "Grade",
+    "Import",
     "ImportedName",
     "Invitation",
     "Item",

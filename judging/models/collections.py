@@ -6,6 +6,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
 
+from judging.models.imports import Import
 from touchstone.models import User
 
 
@@ -62,6 +63,16 @@ class CollectionMember(models.Model):
         return f"{self.collection_id} {self.user_id}"
 
 
+def _imported_by() -> "models.ForeignKey[Import | None]":
+    """Return the column that names the import of a row; rows of old versions have none.
+
+    It has no index: an import knows between which ids its rows are.
+    """
+    return models.ForeignKey(
+        Import, null=True, editable=False, on_delete=models.PROTECT, related_name="+", db_index=False
+    )
+
+
 class Topic(models.Model):
     """An information need."""
 
@@ -74,6 +85,7 @@ class Topic(models.Model):
     # one, or that differs in this from the topics before it; without weights all count alike.
     weight = models.FloatField(null=True, blank=True)
     version = models.PositiveIntegerField(default=1, db_default=1)  # the number of the version in force
+    imported_by = _imported_by()
 
     class Meta:
         constraints = [
@@ -98,6 +110,7 @@ class Document(models.Model):
     text = models.TextField(blank=True)
     html = models.TextField(blank=True, db_default="")
     version = models.PositiveIntegerField(default=1)  # the number of the version in force
+    imported_by = _imported_by()
 
     class Meta:
         constraints = [
@@ -125,6 +138,7 @@ class Run(models.Model):
     # Whose runs are alike, a team or a system: what they alone return is asked of all of them together.
     group = models.CharField(max_length=200, blank=True, default="", db_default="")
     created_at = models.DateTimeField(auto_now_add=True)
+    imported_by = _imported_by()
 
     class Meta:
         ordering = ["run_id"]
@@ -147,6 +161,7 @@ class ScoreList(models.Model):
     scores = models.FileField(upload_to="scores/", max_length=300)
     n_lines = models.PositiveIntegerField()
     created_at = models.DateTimeField(auto_now_add=True)
+    imported_by = _imported_by()
 
     class Meta:
         ordering = ["name"]
@@ -167,6 +182,7 @@ class GoldAnswer(models.Model):
     source = models.CharField(max_length=100)
     version = models.PositiveIntegerField(default=1, db_default=1)  # the number of the version in force
     created_at = models.DateTimeField(auto_now_add=True)
+    imported_by = _imported_by()
 
     class Meta:
         constraints = [

@@ -1,29 +1,24 @@
 """Files in: topics, documents, runs, judgments. All of a file or nothing; a refusal says `file:line:column: reason`."""
 
-import hashlib
-import os
-import shutil
-import tempfile
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from django.core.files import File
-from django.core.files.base import ContentFile
 from django.db import connection, transaction
+from django.db.models import Model
 
 from judging.faults import Faults
-from judging.models import Campaign, Collection, Document, Run, Topic
-from judging.rankings import RunSummary, convert_runs
+from judging.models import Campaign, Collection, Document, Import, Topic
 from judging.records import DocumentRecord, read_documents
-from judging.runs import find_faults
 from judging.sanitise import ALLOWANCE, Allowance, sanitise_documents
 from judging.services.errors import ImportRefused
+from judging.services.imports import add_file, made_now, rows_of
 from judging.services.judgment_files import import_judgments
 from judging.services.judgment_formats import parse_grade_map
+from judging.services.run_files import import_runs
 from judging.services.sources import (
     MeteredSource,
     Progress,
@@ -35,14 +30,12 @@ from judging.services.sources import (
     one_line,
     open_source,
     place_of_document,
-    place_of_field,
     place_of_topic,
     refuse,
-    refuse_faults,
     rows_between,
     tell_planner,
 )
-from judging.textfiles import Source, TrecFormatError
+from judging.textfiles import Source
 from judging.topics import TopicRecord, read_topics, weight_fault
 from touchstone import jobs
 from touchstone.files import remove_orphans, store
@@ -79,19 +72,21 @@ def import_topics(
     file_format: str | None = None,
     progress: Progress | None = None,
     actor: User | None = None,
+    made: Import | None = None,
 ) -> int:
     """Add a file's topics to the collection; return how many. Known ones, and weights unlike theirs, are errors."""
     with transaction.atomic(), open_source(source, name) as stream:
         begin_import(collection)
         there = dict(collection.topics.values_list("topic_id", "weight"))
         known, has_weight = set(there), {weight is not None for weight in there.values()}
-        made, faults = [], Faults()
+        made = made_now(made, collection=collection, kind="topics", actor=actor)
+        rows, faults = list[Topic](), Faults()
         read = read_topics(stream, name, file_format, faults)
         for index, topic in numbered_records(read, stream, progress, "topics", faults):
             reason = _topic_fault(topic, known) or weight_fault(topic, has_weight)
             if reason:
                 refuse(name, place_of_topic(stream.from_start(), name, index, file_format), reason)
-            made.append(
+            rows.append(
                 Topic(
                     collection=collection,
                     topic_id=topic.topic_id,
@@ -99,13 +94,15 @@ def import_topics(
                     description=topic.description,
                     narrative=topic.narrative,
                     weight=topic.weight,
+                    imported_by=made,
                 )
             )
-        Topic.objects.bulk_create(made, batch_size=1000)
+        Topic.objects.bulk_create(rows, batch_size=1000)
         tell_planner(Topic)
-        rows = rows_between(made[0].pk, made[-1].pk) if made else {}
-        _record("imported topics", collection, stream, actor, file=name, n_topics=len(made), **rows)
-    return len(made)
+        span = rows_between(rows[0].pk, rows[-1].pk) if rows else {}
+        _record("imported topics", collection, stream, actor, made, file=name, n_topics=len(rows), **span)
+        _add_file(made, name, stream, "topics", len(rows), Topic, span)
+    return len(rows)
 
 
 def _topic_fault(topic: TopicRecord, known: set[str]) -> str:
@@ -115,8 +112,25 @@ def _topic_fault(topic: TopicRecord, known: set[str]) -> str:
     return f"the collection already has topic {topic.topic_id}" if topic.topic_id in known else ""
 
 
-def _record(verb: str, subject: Any, stream: MeteredSource, actor: User | None, **detail: Any) -> None:
-    record(verb, subject, actor=actor, sha256=stream.digest.hexdigest(), n_bytes=stream.done, **detail)
+def _record(
+    verb: str, subject: Any, stream: MeteredSource, actor: User | None, made: Import, **detail: Any
+) -> None:
+    facts = {"sha256": stream.digest.hexdigest(), "n_bytes": stream.done, "import": str(made.pk)}
+    record(verb, subject, actor=actor, **facts, **detail)
+
+
+def _add_file(
+    made: Import,
+    name: str,
+    stream: MeteredSource,
+    kind: str,
+    n: int,
+    model: type[Model],
+    span: dict[str, list[int]],
+) -> None:
+    rows = rows_of(model, *span.get("rows", (None, None)))
+    sha256 = stream.digest.hexdigest()
+    add_file(made, name=name, n_bytes=stream.done, sha256=sha256, kind=kind, counts={kind: n}, rows=rows)
 
 
 # -- documents ------------------------------------------------------------------------------------------------
@@ -133,8 +147,8 @@ SELECT ordinal, doc_id FROM incoming_document i
  ORDER BY ordinal LIMIT 1
 """
 ADD_DOCUMENTS = """
-INSERT INTO judging_document (collection_id, doc_id, title, text, html, version)
-SELECT %s, doc_id, title, text, html, 1 FROM incoming_document ORDER BY ordinal
+INSERT INTO judging_document (collection_id, imported_by_id, doc_id, title, text, html, version)
+SELECT %s, %s, doc_id, title, text, html, 1 FROM incoming_document ORDER BY ordinal
 """
 
 
@@ -149,6 +163,7 @@ def import_documents(
     warn: Callable[[str], None] | None = None,
     progress: Progress | None = None,
     actor: User | None = None,
+    made: Import | None = None,
 ) -> int:
     """Add a file's documents to the collection; return how many.
 
@@ -160,6 +175,7 @@ def import_documents(
     as_source, faults = _AsSource(), Faults()
     with transaction.atomic(), open_source(source, name) as stream:
         begin_import(collection)
+        made = made_now(made, collection=collection, kind="documents", actor=actor)
         read = read_documents(stream, name, is_html=is_html, file_format=file_format, faults=faults)
         valid = _valid_records(read, stream, name, file_format)
         rows = numbered_records(valid, stream, progress, "documents", faults)
@@ -168,11 +184,13 @@ def import_documents(
             progress(stream.total, stream.total, f"{count:,} documents read, storing them")
         _refuse_known_documents(collection, stream, name, file_format)
         with connection.cursor() as cursor:
-            _, first, last = add_rows(cursor, ADD_DOCUMENTS, [collection.pk])
+            _, first, last = add_rows(cursor, ADD_DOCUMENTS, [collection.pk, made.pk])
             cursor.execute("DROP TABLE incoming_document")
         tell_planner(Document)
-        detail = {"n_documents": count, "is_html": is_html, **as_source.detail(), **rows_between(first, last)}
-        _record("imported documents", collection, stream, actor, file=name, **detail)
+        span = rows_between(first, last)
+        detail = {"n_documents": count, "is_html": is_html, **as_source.detail(), **span}
+        _record("imported documents", collection, stream, actor, made, file=name, **detail)
+        _add_file(made, name, stream, "documents", count, Document, span)
     if warn and as_source.n:
         warn(as_source.sentence())
     return count
@@ -242,115 +260,6 @@ def _refuse_known_documents(
     if faults:
         ordinal, reason = min(faults)
         refuse(name, place_of_document(stream.from_start(), name, ordinal, file_format), reason)
-
-
-# -- runs -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _RunFile:
-    path: str
-    name: str
-    n_bytes: int
-    sha256: str
-
-
-def import_runs(
-    *,
-    collection: Collection,
-    files: Sequence[tuple[Source, str]],
-    description: str = "",
-    is_manual: bool = False,
-    group: str = "",
-    progress: Progress | None = None,
-    actor: User | None = None,
-) -> list[Run]:
-    """Add run files, each given with its name for messages; return the runs.
-
-    The run tag is the run's id: one the collection has already is an error. Topics the collection lacks are none:
-    every returned run carries them as `unknown_topics`.
-    """
-    with ExitStack() as stack, transaction.atomic():
-        begin_import(collection)
-        found = [_run_file(source, name, stack) for source, name in files]
-        topics = set(collection.topics.values_list("topic_id", flat=True))
-        taken = set(collection.runs.values_list("run_id", flat=True))
-        made: list[Run] = []
-        total = sum(file.n_bytes for file in found)
-
-        def write(index: int, summary: RunSummary, payload: bytes) -> None:
-            _refuse_run(found[index], summary.run_tag, taken)
-            taken.add(summary.run_tag)
-            run = Run.objects.create(
-                collection=collection,
-                run_id=summary.run_tag,
-                description=description,
-                is_manual=is_manual,
-                group=group,
-                rankings=store("rankings", ContentFile(payload), ".rankings"),
-                n_topics=len(summary.topic_ids),
-                n_lines=summary.n_rows,
-            )
-            run.unknown_topics = [topic_id for topic_id in summary.topic_ids if topic_id not in topics]
-            made.append(run)
-            if progress:
-                done = sum(file.n_bytes for file in found[: index + 1])
-                progress(done, total, f"{len(made)} of {len(found)} runs")
-
-        try:
-            convert_runs([file.path for file in found], write)
-        except TrecFormatError as error:
-            # Files are handed over in order, so those before the bad one are good.
-            faults = Faults()
-            for file in found[len(made) :]:
-                find_faults(file.path, file.name, faults)
-            refuse_faults(faults)
-            # The name is that of the next file: the path in the error may be that of an upload.
-            refuse(found[len(made)].name, (error.line, error.column), error.reason)
-        _record_runs(collection, made, found, actor)
-    return made
-
-
-def _run_file(source: Source, name: str, stack: ExitStack) -> _RunFile:
-    """Return the run as a path: a stream is copied to a temporary file."""
-    if not isinstance(source, str | os.PathLike):
-        copy = stack.enter_context(tempfile.NamedTemporaryFile(prefix="run-"))  # noqa: SIM115 (the stack closes it)
-        shutil.copyfileobj(source, copy)
-        copy.flush()
-        source = copy.name
-    with open(source, "rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        return _RunFile(str(source), name, stream.tell(), digest)
-
-
-def _refuse_run(file: _RunFile, run_id: str, taken: set[str]) -> None:
-    limit = longest(Run, "run_id")
-    reason = ""
-    if len(run_id) > limit:
-        reason = f"run tag longer than {limit} characters"
-    elif run_id in taken:
-        reason = f"the collection already has run {run_id}"
-    if reason:
-        refuse(file.name, place_of_field(file.path, file.name, 0, 6, 5), reason)
-
-
-def _record_runs(collection: Collection, made: list[Run], found: list[_RunFile], actor: User | None) -> None:
-    record(
-        "imported runs",
-        collection,
-        actor=actor,
-        n_runs=len(made),
-        n_lines=sum(run.n_lines for run in made),
-        files=[
-            {
-                "run": run.run_id,
-                "file": file.name,
-                "sha256": file.sha256,
-                "n_unknown_topics": len(run.unknown_topics),
-            }
-            for run, file in zip(made, found, strict=True)
-        ],
-    )
 
 
 # -- uploads --------------------------------------------------------------------------------------------------

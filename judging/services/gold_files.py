@@ -13,10 +13,11 @@ from django.db import connection, transaction
 
 from judging.faults import Faults
 from judging.gold_choices import PROBABILITIES, UNKNOWN, gold_choice_keys
-from judging.models import Assessor, Campaign, Collection, Slot
+from judging.models import Assessor, Campaign, Collection, GoldAnswer, Import, Slot
 from judging.services.complete_files import has_all
 from judging.services.errors import ImportRefused
 from judging.services.imported_samples import ImportedGold, record_gold
+from judging.services.imports import add_table, made_now, rows_of
 from judging.services.judgment_formats import DIGITS, JudgmentFile, JudgmentFormat
 from judging.services.judgment_rows import (
     INCOMING,
@@ -71,6 +72,7 @@ def import_gold(
     by_topic: bool,
     progress: Progress | None,
     actor: User | None,
+    made: Import | None,
     say: Callable[[str], None],
 ) -> int:
     """Add a file's gold answers to the collection; return how many were new.
@@ -82,6 +84,7 @@ def import_gold(
     allowed = set(campaign.scale.values() if campaign else DIGITS)
     with transaction.atomic(), open_source(source, name) as stream:
         begin_import(collection)
+        made = made_now(made, collection=collection, campaign=campaign, kind="gold", actor=actor)
         if campaign is not None and is_audit:
             _refuse_second(campaign)
         file = JudgmentFile(stream, name, form)
@@ -97,16 +100,19 @@ def import_gold(
             _run("DROP TABLE IF EXISTS pg_temp.chosen")
             _run(OF_CAMPAIGN, campaign.pk)
         _run(NOT_CHOSEN)
-        count, span = add_gold(file, collection, source_name)
+        count, span = add_gold(file, made, source_name)
         facts = {
             "file": name,
             "sha256": stream.digest.hexdigest(),
             "n_bytes": stream.done,
             "source": source_name,
+            "import": str(made.pk),
         }
         if n_repeats:
             facts |= {"repeats": repeats, "n_repeats": n_repeats}
         record("imported gold answers", collection, actor=actor, n_gold_answers=count, **facts, **span)
+        ids = span.get("rows", [None, None])
+        add_table(made, file, "gold", count, rows_of(GoldAnswer, *ids))
         if campaign is not None and is_audit:
             say(_declare(campaign, file, source_name, chosen, by_topic, actor))
     return count

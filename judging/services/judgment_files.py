@@ -7,11 +7,12 @@ from django.db import transaction
 
 from judging.faults import Faults
 from judging.gold_choices import UNKNOWN
-from judging.models import IMPORTED_JUDGMENTS, Assessor, Campaign, Collection, GoldAnswer
+from judging.models import IMPORTED_JUDGMENTS, Assessor, Campaign, Collection, GoldAnswer, Import
 from judging.samples import METHOD_CODES, MethodCodes
 from judging.services.complete_files import record_all, refuse_what_is_there, wants_all
 from judging.services.errors import ImportRefused
 from judging.services.gold_files import import_gold, refuse_choice
+from judging.services.imports import add_table, made_now
 from judging.services.judgment_formats import (
     DEFAULT_FORMAT,
     REJECT,
@@ -62,6 +63,7 @@ def import_judgments(
     warn: Callable[[str], None] = lambda _: None,
     progress: Progress | None = None,
     actor: User | None = None,
+    made: Import | None = None,
 ) -> int:
     """Add a file's judgments; return how many were new.
 
@@ -96,6 +98,7 @@ def import_judgments(
         "repeats": repeats,
         "progress": progress,
         "actor": actor,
+        "made": made,
     }
     is_all = wants_all(campaign, complete, as_gold=as_gold or form.sample is not None)
     is_audit = refuse_choice(campaign, gold_chosen, by_topic=by_topic, form=form)
@@ -121,10 +124,14 @@ def _import_labels(
     is_all: bool,
     progress: Progress | None,
     actor: User | None,
+    made: Import | None,
 ) -> int:
     """Add the judgments of a file that names assessors; return how many."""
     with transaction.atomic(), open_source(source, name) as stream:
         begin_import(campaign.collection)
+        made = made_now(
+            made, collection=campaign.collection, campaign=campaign, kind="judgments", actor=actor
+        )
         refuse_what_is_there(campaign, is_all=is_all)
         file = JudgmentFile(stream, name, form)
         faults = Faults()
@@ -138,16 +145,18 @@ def _import_labels(
             "sha256": stream.digest.hexdigest(),
             "n_bytes": stream.done,
             "source": source_name,
+            "import": str(made.pk),
         }
         if n_repeats:
             facts |= {"repeats": repeats, "n_repeats": n_repeats}
         if is_all:
             facts["is_complete"] = True
         assessors = add_assessors(campaign, source_name, kind)
-        count = add_judgments(file, campaign, is_complete=is_all)
+        count, span = add_judgments(file, campaign, is_complete=is_all)
         record(IMPORTED_JUDGMENTS, campaign, actor=actor, n_judgments=count, assessors=assessors, **facts)
         if is_all:
             record_all(campaign, file, source_name, count, actor)
+        add_table(made, file, "judgments", count, span)
     return count
 
 

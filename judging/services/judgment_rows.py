@@ -14,12 +14,14 @@ from judging.models import (
     Campaign,
     Collection,
     GoldAnswer,
+    Import,
     ImportedName,
     Item,
     Judgment,
     Lease,
     Slot,
 )
+from judging.services.imports import Rows, rows_of
 from judging.services.judgment_formats import REJECT, JudgmentFile
 from judging.services.sources import add_rows, copy_rows, rows_between, tell_planner
 from touchstone.models import User
@@ -51,8 +53,8 @@ SELECT f.ordinal, f.document_name, f.topic_name, f.grade, g.grade FROM found f
  ORDER BY f.ordinal LIMIT 1
 """
 ADD_GOLD = """
-INSERT INTO judging_goldanswer (topic_id, document_id, grade, source, created_at)
-SELECT topic_id, document_id, min(grade), %(source)s, statement_timestamp() FROM found
+INSERT INTO judging_goldanswer (topic_id, document_id, grade, source, created_at, imported_by_id)
+SELECT topic_id, document_id, min(grade), %(source)s, statement_timestamp(), %(made)s FROM found
  GROUP BY topic_id, document_id ORDER BY min(ordinal)
 ON CONFLICT (topic_id, document_id) DO NOTHING
 """
@@ -112,11 +114,9 @@ def grade_on_scale(
     return grade
 
 
-def add_gold(
-    file: JudgmentFile, collection: Collection, source_name: str
-) -> tuple[int, dict[str, list[int]]]:
+def add_gold(file: JudgmentFile, made: Import, source_name: str) -> tuple[int, dict[str, list[int]]]:
     """Add the gold answers that are new; return how many, and what the event says of their rows."""
-    parameters = {"source": source_name}
+    parameters = {"source": source_name, "made": made.pk}
     differs = "document {} of topic {} has the gold answer {}, but {} "
     faults = [
         (GOLD_TWICE, "grade", differs + "on an earlier line"),
@@ -248,8 +248,8 @@ UPDATE judging_assessor a SET n_judged = n_judged + w.n
 """
 
 
-def add_judgments(file: JudgmentFile, campaign: Campaign, *, is_complete: bool = False) -> int:
-    """Turn the copied lines into items, filled slots, leases and judgments.
+def add_judgments(file: JudgmentFile, campaign: Campaign, *, is_complete: bool = False) -> tuple[int, Rows]:
+    """Turn the copied lines into items, filled slots, leases and judgments; return how many, and their ids.
 
     `is_complete`: the file is all there is, so that every item wants as many judgments as it has there.
     """
@@ -273,18 +273,18 @@ def add_judgments(file: JudgmentFile, campaign: Campaign, *, is_complete: bool =
     return _fill(parameters)
 
 
-def _fill(parameters: dict[str, Any]) -> int:
-    """Fill a slot with each row of `wanted`; return how many."""
+def _fill(parameters: dict[str, Any]) -> tuple[int, Rows]:
+    """Fill a slot with each row of `wanted`; return how many, and between which ids the judgments are."""
     with connection.cursor() as cursor:
-        for sql in (FILL_SLOTS, ADD_LEASES, ADD_JUDGMENTS):
+        for sql in (FILL_SLOTS, ADD_LEASES):
             cursor.execute(sql, parameters)
-        count = int(cursor.rowcount)
+        count, first, last = add_rows(cursor, ADD_JUDGMENTS, parameters)
         cursor.execute(COUNT_WORK)
     tell_planner(Slot, Lease, Judgment)
-    return count
+    return count, rows_of(Judgment, first, last)
 
 
-def add_audit_grades(campaign: Campaign) -> int:
+def add_audit_grades(campaign: Campaign) -> tuple[int, Rows]:
     """Fill a slot of an audit with the grade of every item in `chosen`, by the one assessor of `incoming_assessor`."""
     with connection.cursor() as cursor:
         cursor.execute("DROP TABLE IF EXISTS pg_temp.wanted")

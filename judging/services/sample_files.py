@@ -6,10 +6,11 @@ from typing import Any
 from django.db import connection, transaction
 
 from judging.faults import Faults
-from judging.models import IMPORTED_JUDGMENTS, Campaign
+from judging.models import IMPORTED_JUDGMENTS, Campaign, Import
 from judging.samples import MethodCodes, SampledPair, SampleReader, UnsampledStratum
 from judging.services.errors import ImportRefused
 from judging.services.imported_samples import ImportedSample, record_sample
+from judging.services.imports import add_table, made_now
 from judging.services.judgment_formats import REJECT, JudgmentFile, JudgmentFormat
 from judging.services.judgment_rows import INCOMING, add_assessors, add_judgments, find_pairs
 from judging.services.sources import EVERY, Progress, begin_import, copy_rows, open_source, refuse_faults
@@ -40,6 +41,7 @@ def import_sample(
     method_codes: MethodCodes,
     progress: Progress | None,
     actor: User | None,
+    made: Import | None,
 ) -> int:
     """Add a sample's judgments to an empty campaign, with its probabilities; return how many judgments there are.
 
@@ -51,6 +53,9 @@ def import_sample(
         raise ImportRefused("a sample names every document once: repeats cannot be kept")
     with transaction.atomic(), open_source(source, name) as stream:
         begin_import(campaign.collection)
+        made = made_now(
+            made, collection=campaign.collection, campaign=campaign, kind="judgments", actor=actor
+        )
         if campaign.items.exists():
             raise ImportRefused(NOT_EMPTY)
         file = JudgmentFile(stream, name, form)
@@ -62,14 +67,16 @@ def import_sample(
         with connection.cursor() as cursor:
             cursor.execute(NOT_DRAWN)
         assessors = add_assessors(campaign, source_name, kind)
-        count = add_judgments(file, campaign)
+        count, span = add_judgments(file, campaign)
         if not count:
             raise ImportRefused(f"{name}: no judgments in the file")
         facts = {"file": name, "sha256": stream.digest.hexdigest(), "n_bytes": stream.done}
+        facts["import"] = str(made.pk)
         facts |= {"source": source_name, "file_format": form.key, "method_codes": method_codes}
         record(IMPORTED_JUDGMENTS, campaign, actor=actor, n_judgments=count, assessors=assessors, **facts)
         sample = _sample(campaign, form.key, method_codes, source_name, actor)
         record_sample(sample)
+        add_table(made, file, "judgments", count, span)
         if progress:
             progress(stream.total, stream.total, f"{count:,} judgments")
     return count

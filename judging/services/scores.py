@@ -8,10 +8,19 @@ from django.core.files.base import ContentFile
 from django.db import transaction
 
 from judging.faults import Faults
-from judging.models import Collection, ScoreList
+from judging.models import Collection, Import, ScoreList
 from judging.rankings import write_rankings
 from judging.scores import read_scores
-from judging.services.sources import Progress, begin_import, longest, open_source, refuse, refuse_faults
+from judging.services.imports import add_file, made_now, rows_of
+from judging.services.sources import (
+    MeteredSource,
+    Progress,
+    begin_import,
+    longest,
+    open_source,
+    refuse,
+    refuse_faults,
+)
 from judging.textfiles import BLOCK_SIZE, Source
 from touchstone.files import store
 from touchstone.models import User, record
@@ -25,6 +34,7 @@ def import_scores(
     list_name: str = "",
     progress: Progress | None = None,
     actor: User | None = None,
+    made: Import | None = None,
 ) -> ScoreList:
     """Keep a file's scores in the collection under a name, which is taken once; unnamed, under the file's.
 
@@ -46,18 +56,33 @@ def import_scores(
         refuse_faults(faults)
         if progress:
             progress(stream.total, stream.total, f"{found.height:,} scores read")
-        made = ScoreList.objects.create(
+        kept = made_now(made, collection=collection, kind="scores", actor=actor)
+        scores = ScoreList.objects.create(
             collection=collection,
             name=wanted,
             scores=store("scores", ContentFile(_as_parquet(found)), ".rankings"),
             n_lines=found.height,
+            imported_by=kept,
         )
         known = set(collection.topics.values_list("topic_id", flat=True))
-        made.unknown_topics = sorted(set(found["topic_id"].unique()) - known)
+        scores.unknown_topics = sorted(set(found["topic_id"].unique()) - known)
         facts = {"file": name, "sha256": stream.digest.hexdigest(), "n_bytes": stream.done}
-        facts |= {"scores": wanted, "n_lines": found.height, "n_unknown_topics": len(made.unknown_topics)}
-        record("imported scores", collection, actor=actor, **facts)
-    return made
+        facts |= {"scores": wanted, "n_lines": found.height, "n_unknown_topics": len(scores.unknown_topics)}
+        record("imported scores", collection, actor=actor, **facts, **{"import": str(kept.pk)})
+        _add_file(kept, scores, name, stream)
+    return scores
+
+
+def _add_file(made: Import, scores: ScoreList, name: str, stream: MeteredSource) -> None:
+    add_file(
+        made,
+        name=name,
+        n_bytes=stream.done,
+        sha256=stream.digest.hexdigest(),
+        kind="scores",
+        counts={"scores": scores.n_lines},
+        rows=rows_of(ScoreList, scores.pk, scores.pk),
+    )
 
 
 def _as_parquet(scores: pl.DataFrame) -> bytes:

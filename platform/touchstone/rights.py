@@ -76,6 +76,12 @@ TABLES: dict[str, Rights] = {
     "judging_goldanswer": APPEND_ONLY,
     "judging_goldversion": APPEND_ONLY,
     "judging_grade": APPEND_ONLY,
+    "judging_import": Rights(
+        changes=(
+            *("campaign_id", "files", "kept_at", "kind", "options"),
+            *("report", "state", "taken_back_at", "taken_back_by_id"),
+        )
+    ),
     "judging_importedname": Rights(deletes=True),
     "judging_invitation": Rights(changes=("n_used", "revoked_at"), hidden=("token",)),
     "judging_item": Rights(changes=("judgments_more", "judgments_wanted")),

@@ -21,6 +21,7 @@ from judging.models import (
     Assessor,
     Campaign,
     CollectionMember,
+    Import,
     ImportedName,
     Invitation,
     Judgment,
@@ -206,6 +207,12 @@ def _work(user: User) -> Iterable[str]:
             ),
             "findings": _rows(TopicFinding.objects.filter(decided_by=user), "is_bad", "reason", "created_at"),
             "messages_written": _rows(Message.objects.filter(sender=user), "text", "created_at"),
+            "imports": _rows(
+                Import.objects.filter(user=user), "collection__name", "state", "kind", "files", "created_at"
+            ),
+            "imports_taken_back": _rows(
+                Import.objects.filter(taken_back_by=user), "collection__name", "kind", "taken_back_at"
+            ),
             "jobs": _rows(
                 Job.objects.filter(requested_by=user), "kind", "state", "payload", "note", "error", "created_at",
                 "finished_at",

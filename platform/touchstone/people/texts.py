@@ -57,6 +57,7 @@ TEXTS = (
         )
     ),
     *(Text("judging_collection", name) for name in ("name", "description", "source", "licence")),
+    *(Text("judging_import", name, is_json=True) for name in ("files", "options", "report")),
     Text("judging_run", "description"),
     Text("judging_run", "group"),
     Text("judging_trainingitem", "explanation"),

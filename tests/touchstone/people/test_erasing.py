@@ -37,7 +37,8 @@ def test_a_file_of_gold_that_names_the_person_stays_and_is_named(tmp_path, setti
     source.write_text("t0 0 t0d00 0\n")
     import_judgments(collection=collection, source=source, name=name, as_gold=True)
     assert left_of(LOGIN) == [
-        ("judging_goldanswer", "source", 1), ("touchstone_event", "detail", 1), ("touchstone_user", "username", 1)
+        ("judging_goldanswer", "source", 1), ("judging_import", "files", 1),
+        ("touchstone_event", "detail", 1), ("touchstone_user", "username", 1),
     ]  # fmt: skip
     while seal_new_rows()[0]:
         pass

@@ -1,0 +1,142 @@
+"""Run files in: each becomes a run of the collection, under its tag."""
+
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from django.core.files.base import ContentFile
+from django.db import transaction
+
+from judging.faults import Faults
+from judging.models import Collection, Import, Run
+from judging.rankings import RunSummary, convert_runs
+from judging.runs import find_faults
+from judging.services.imports import add_file, made_now, rows_of
+from judging.services.sources import Progress, begin_import, longest, place_of_field, refuse, refuse_faults
+from judging.textfiles import Source, TrecFormatError
+from touchstone.files import store
+from touchstone.models import User, record
+
+
+@dataclass(frozen=True)
+class _RunFile:
+    path: str
+    name: str
+    n_bytes: int
+    sha256: str
+
+
+def import_runs(
+    *,
+    collection: Collection,
+    files: Sequence[tuple[Source, str]],
+    description: str = "",
+    is_manual: bool = False,
+    group: str = "",
+    progress: Progress | None = None,
+    actor: User | None = None,
+    made: Import | None = None,
+) -> list[Run]:
+    """Add run files, each given with its name for messages; return the runs.
+
+    The run tag is the run's id: one the collection has already is an error. Topics the collection lacks are none:
+    every returned run carries them as `unknown_topics`.
+    """
+    with ExitStack() as stack, transaction.atomic():
+        begin_import(collection)
+        kept = made_now(made, collection=collection, kind="runs", actor=actor)
+        found = [_run_file(source, name, stack) for source, name in files]
+        topics = set(collection.topics.values_list("topic_id", flat=True))
+        taken = set(collection.runs.values_list("run_id", flat=True))
+        runs: list[Run] = []
+        total = sum(file.n_bytes for file in found)
+
+        def write(index: int, summary: RunSummary, payload: bytes) -> None:
+            _refuse_run(found[index], summary.run_tag, taken)
+            taken.add(summary.run_tag)
+            run = Run.objects.create(
+                collection=collection,
+                run_id=summary.run_tag,
+                description=description,
+                is_manual=is_manual,
+                group=group,
+                rankings=store("rankings", ContentFile(payload), ".rankings"),
+                n_topics=len(summary.topic_ids),
+                n_lines=summary.n_rows,
+                imported_by=kept,
+            )
+            run.unknown_topics = [topic_id for topic_id in summary.topic_ids if topic_id not in topics]
+            runs.append(run)
+            if progress:
+                done = sum(file.n_bytes for file in found[: index + 1])
+                progress(done, total, f"{len(runs)} of {len(found)} runs")
+
+        try:
+            convert_runs([file.path for file in found], write)
+        except TrecFormatError as error:
+            # Files are handed over in order, so those before the bad one are good.
+            faults = Faults()
+            for file in found[len(runs) :]:
+                find_faults(file.path, file.name, faults)
+            refuse_faults(faults)
+            # The name is that of the next file: the path in the error may be that of an upload.
+            refuse(found[len(runs)].name, (error.line, error.column), error.reason)
+        _record_runs(kept, runs, found, actor)
+    return runs
+
+
+def _run_file(source: Source, name: str, stack: ExitStack) -> _RunFile:
+    """Return the run as a path: a stream is copied to a temporary file."""
+    if not isinstance(source, str | os.PathLike):
+        copy = stack.enter_context(tempfile.NamedTemporaryFile(prefix="run-"))  # noqa: SIM115 (the stack closes it)
+        shutil.copyfileobj(source, copy)
+        copy.flush()
+        source = copy.name
+    with open(source, "rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        return _RunFile(str(source), name, stream.tell(), digest)
+
+
+def _refuse_run(file: _RunFile, run_id: str, taken: set[str]) -> None:
+    limit = longest(Run, "run_id")
+    reason = ""
+    if len(run_id) > limit:
+        reason = f"run tag longer than {limit} characters"
+    elif run_id in taken:
+        reason = f"the collection already has run {run_id}"
+    if reason:
+        refuse(file.name, place_of_field(file.path, file.name, 0, 6, 5), reason)
+
+
+def _record_runs(made: Import, runs: list[Run], found: list[_RunFile], actor: User | None) -> None:
+    for run, file in zip(runs, found, strict=True):
+        add_file(
+            made,
+            name=file.name,
+            n_bytes=file.n_bytes,
+            sha256=file.sha256,
+            kind="runs",
+            counts={"runs": 1, "lines": run.n_lines},
+            rows=rows_of(Run, run.pk, run.pk),
+        )
+    record(
+        "imported runs",
+        made.collection,
+        actor=actor,
+        n_runs=len(runs),
+        n_lines=sum(run.n_lines for run in runs),
+        files=[
+            {
+                "run": run.run_id,
+                "file": file.name,
+                "sha256": file.sha256,
+                "n_unknown_topics": len(run.unknown_topics),
+            }
+            for run, file in zip(runs, found, strict=True)
+        ],
+        **{"import": str(made.pk)},
+    )
