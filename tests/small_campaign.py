@@ -39,10 +39,12 @@ def returned(run):
     }
 
 
-def make_collection(folder, *, gold=True):
+def make_collection(folder, *, gold=True, n_characters=0):
+    """Return the small collection; with n_characters every text is padded to so many."""
     pairs = [(topic_id, doc_id(topic, d)) for topic, topic_id in enumerate(TOPICS) for d in range(DOCUMENTS)]
     (folder / "topics.tsv").write_text("".join(f"{topic_id}\tNeed {topic_id}\n" for topic_id in TOPICS))
-    lines = [f'{{"_id": "{document}", "text": "Text of {document}"}}\n' for _, document in pairs]
+    texts = {document: f"Text of {document}".ljust(n_characters, "é") for _, document in pairs}
+    lines = [f'{{"_id": "{document}", "text": "{text}"}}\n' for document, text in texts.items()]
     (folder / "corpus.jsonl").write_text("".join(lines))
     for run, run_id in enumerate(RUNS):
         lines = [f"{t} Q0 {d} {rank} {100 - rank} {run_id}\n" for (t, d), rank in returned(run).items()]
@@ -58,10 +60,10 @@ def make_collection(folder, *, gold=True):
     return made
 
 
-def make_undrawn(folder, *, gold=True, gold_check_rate=0.0, **fields):
+def make_undrawn(folder, *, gold=True, gold_check_rate=0.0, n_characters=0, **fields):
     """Return a campaign of two judgments an item, of which nothing is drawn yet."""
     return create_campaign(
-        collection=make_collection(folder, gold=gold),
+        collection=make_collection(folder, gold=gold, n_characters=n_characters),
         name=f"campaign {uuid.uuid4()}",
         user=None,
         grades=DEFAULT_GRADES,

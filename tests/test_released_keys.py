@@ -58,7 +58,7 @@ RELEASED: dict[str, tuple[Callable[[], list[str]], str]] = {
         flag_keys,
         (
             "speed fast-topics giving-up serial all-alike drift rate no-relation false-alarms misses accuracy "
-            "less-accurate change"
+            "less-accurate change pace chance"
         ),
     ),
     "exports": (export_keys, "qrels qrels_jg prels crowd"),

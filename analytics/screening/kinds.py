@@ -1,4 +1,4 @@
-"""What a flag may say of an assessor, in words: the tests of the log, and three rules on known answers alone."""
+"""What a flag may say of an assessor, in words: tests of the log, rules on known answers, and two on carelessness."""
 
 from dataclasses import dataclass
 
@@ -170,6 +170,26 @@ CHANGE = FlagKind(
     "Look at the newest judgments first. A message with the guidelines often helps; have the later judgments made "
     "again if they are wrong.",
 )
+# On two figures alone, which need one peer or none; rules, not tests: they have no p.
+PACE = FlagKind(
+    "pace",
+    "Pace",
+    "Answers more than half of the long documents before anybody could read them.",
+    "of the first answers within a second",
+    "Nobody reads 200 characters within a second. Read some of these documents; have the judgments made again, and "
+    "pause the assessor if it goes on.",
+    is_share=True,
+    picture="seconds",
+)
+CHANCE = FlagKind(
+    "chance",
+    "No better than chance",
+    "Agrees with the others on shared documents hardly more often than chance would.",
+    "as kappa",
+    "Read some of the documents on which they differ. If there is one peer alone, either of the two may be at fault: "
+    "gold checks, an audit or a third assessor tell who.",
+    picture="labels",
+)
 FLAG_KINDS = (
     SPEED,
     FAST_TOPICS,
@@ -184,6 +204,8 @@ FLAG_KINDS = (
     ACCURACY,
     LESS_ACCURATE,
     CHANGE,
+    PACE,
+    CHANCE,
 )
 
 

@@ -16,6 +16,7 @@ from analytics.services import confusions
 from analytics.services.activity import counted_activity
 from analytics.services.audit_forecast import store_forecasts
 from analytics.services.basis import Basis
+from analytics.services.careless_work import store_chance_flags
 from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.disputed import store_disputed
 from analytics.services.estimate_rows import EstimateColumns
@@ -119,6 +120,7 @@ def store(basis: Basis, tables: Sequence[EstimateColumns], seconds: Callable[[],
         )
         store_estimates(computation, arrays, tables)
         confusions.store(computation, arrays, counts)
+        store_chance_flags(computation, arrays)
         store_disputed(computation, arrays, campaign, counts)
         store_shares(computation, found_shares)
     return computation

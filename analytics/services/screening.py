@@ -12,18 +12,19 @@ from django.db.models.functions import Cast
 
 from analytics.frames import ScreeningEvidence, screening_evidence
 from analytics.models import AssessorScreening, Computation, Flag, Screening
-from analytics.screening.kinds import ACCURACY, CHANGE, FLAG_KINDS, LESS_ACCURATE, flag_kind
+from analytics.screening.kinds import ACCURACY, CHANCE, CHANGE, FLAG_KINDS, LESS_ACCURATE, flag_kind
 from analytics.screening.profiles import Overview, Profiles, Quartiles, overview, profiles
 from analytics.screening.screens import Screening as Result
 from analytics.screening.screens import screen
+from analytics.services.careless_work import pace_flags
 from judging.models import Assessor, Campaign
 from judging.services.campaigns import set_status
 from touchstone import jobs
 from touchstone.models import Event, Job
 
 KIND = "screening"
-# What a computation flags by itself, from known answers alone.
-OF_COMPUTATION = (ACCURACY.key, LESS_ACCURATE.key, CHANGE.key)
+# What a computation flags by itself: from known answers, and from agreement with the others.
+OF_COMPUTATION = (ACCURACY.key, LESS_ACCURATE.key, CHANGE.key, CHANCE.key)
 Progress = Callable[[int, int, str], None]
 
 
@@ -54,7 +55,8 @@ def screen_campaign(*, campaign: Campaign, progress: Progress = lambda *_: None)
             seconds=time.monotonic() - started,
         )
         AssessorScreening.objects.bulk_create(_assessor_rows(made, evidence, result, drawn), batch_size=500)
-        Flag.objects.bulk_create(_flags(computation, evidence, result), batch_size=1000)
+        flags = _flags(computation, evidence, result) + pace_flags(computation, campaign, evidence.assessors)
+        Flag.objects.bulk_create(flags, batch_size=1000)
         _pause_flagged(campaign)
     progress(3, 3, "done")
     return made
