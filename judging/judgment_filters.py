@@ -11,6 +11,7 @@ STATES = {
     "open": "nothing judged yet",
     "partly": "some judgments missing",
     "complete": "all judgments given",
+    "stuck": "nobody can finish it",
     "decided": "decided by a manager",
 }
 PURPOSES = {
@@ -48,7 +49,7 @@ class Filter:
 
     name: str
     label: str
-    kind: str  # text, grade, seconds, time, choice
+    kind: str  # text, grade, spread, seconds, time, choice
     help: str
     choices: Mapping[str, str] | None = None
     lists: tuple[str, ...] = (ITEMS, JUDGMENTS)
@@ -62,6 +63,7 @@ FILTERS = (
     Filter("state", "State", "choice", "How far the item is.", STATES),
     Filter("purpose", "Purpose", "choice", "What the judgment was wanted for.", PURPOSES, is_managers=True),
     Filter("grade", "Grade", "grade", "Somebody gave this grade."),
+    Filter("spread", "Grades apart", "spread", "Its grades are at least so far apart."),
     Filter("assessor", "Assessor", "text", "By this assessor, as the rows name them."),
     Filter("obstacle", "Could not be judged", "choice", "Given back for this reason.", OBSTACLES),
     Filter("comment", "Comment", "choice", "With a comment.", YES, is_managers=True),
@@ -120,6 +122,12 @@ def _grade(text: str) -> int:
     return int(text)
 
 
+def _spread(text: str) -> int:
+    if len(text) != 1 or text not in "123456789":
+        raise ValueError("must be a number of grades from 1 to 9")
+    return int(text)
+
+
 def _milliseconds(text: str) -> int:
     fault = "must be a number of seconds from 0 to 1000000"
     try:
@@ -140,4 +148,10 @@ def _time(text: str) -> datetime:
         raise ValueError(fault) from None
 
 
-_READERS: dict[str, Any] = {"text": str, "grade": _grade, "seconds": _milliseconds, "time": _time}
+_READERS: dict[str, Any] = {
+    "text": str,
+    "grade": _grade,
+    "spread": _spread,
+    "seconds": _milliseconds,
+    "time": _time,
+}

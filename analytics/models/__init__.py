@@ -1,7 +1,7 @@
 """What was computed from the facts, and from which of them. Append-only: a newer computation is a new row."""
 
 from analytics.models.comparisons import ComparisonFamily, JudgingConditions
-from analytics.models.disputes import DisputedItem
+from analytics.models.disputes import DisputedItem, ItemDigest
 from analytics.models.forecasts import AuditForecast
 from analytics.models.releases import Release
 from analytics.models.results import (
@@ -23,6 +23,7 @@ __all__ = [
     "DisputedItem",
     "Estimate",
     "Flag",
+    "ItemDigest",
     "JudgingConditions",
     "Release",
     "Screening",

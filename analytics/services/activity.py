@@ -42,10 +42,14 @@ Activity = dict[str, Any]
 Rows = list[tuple[Any, ...]]
 
 
-def counted_activity(campaign: Campaign, arrays: CampaignArrays) -> Activity:
-    """Return the counts as of now: those of the newest computation and what has come since."""
+def activity_before(campaign: Campaign) -> Activity:
+    """Return the counts of the newest computation; nothing before the first."""
     newest = Computation.objects.filter(campaign=campaign).order_by("-id").values_list("activity", flat=True)
-    before: Activity = newest.first() or {}
+    return newest.first() or {}
+
+
+def counted_activity(campaign: Campaign, arrays: CampaignArrays, before: Activity) -> Activity:
+    """Return the counts as of now: those of the newest computation, `before`, and what has come since."""
     now = mark(TABLE)
     known = Watermark(before.get("until", 0), tuple(_marks(before)))
     if now.last_id < known.last_id:  # a backup was restored, and ids are given out again

@@ -13,11 +13,12 @@ from django.utils import timezone
 from analytics.frames import HARMLESS, CampaignArrays, current_arrays
 from analytics.models import Computation
 from analytics.services import confusions
-from analytics.services.activity import counted_activity
+from analytics.services.activity import activity_before, counted_activity
 from analytics.services.audit_forecast import store_forecasts
 from analytics.services.basis import Basis
 from analytics.services.careless_work import store_chance_flags
 from analytics.services.confusions import assessor_confusion_counts
+from analytics.services.digests import digests_until, store_digests
 from analytics.services.disputed import store_disputed
 from analytics.services.estimate_rows import EstimateColumns
 from analytics.services.estimates import estimate_columns
@@ -70,6 +71,7 @@ def recompute(
     wanted = measures_of(campaign) if measures is None else list(measures)
     n_steps = len(wanted) + 3
     progress(0, n_steps, "reading judgments")
+    is_of_now = arrays is None
     if arrays is None:
         arrays = current_arrays(campaign)
     basis = basis_of(campaign, arrays)
@@ -78,7 +80,7 @@ def recompute(
         progress(step, n_steps, f"estimating {measure}")
         tables += estimate_columns(basis, measure)
     progress(n_steps - 2, n_steps, "storing")
-    computation = store(basis, tables, lambda: time.monotonic() - started)
+    computation = store(basis, tables, lambda: time.monotonic() - started, is_of_now)
     progress(n_steps - 1, n_steps, "forecasting the next audit")
     store_forecasts(computation, arrays, campaign, basis.predictions)
     progress(n_steps, n_steps, "done")
@@ -94,14 +96,20 @@ def estimated_measures(arrays: CampaignArrays, wanted: Sequence[str]) -> list[st
     return list(wanted) if arrays.runs else []
 
 
-def store(basis: Basis, tables: Sequence[EstimateColumns], seconds: Callable[[], float]) -> Computation:
+def store(
+    basis: Basis, tables: Sequence[EstimateColumns], seconds: Callable[[], float], is_of_now: bool = True
+) -> Computation:
     """Store the tables as one new computation, with all that is computed once for all measures.
 
-    `seconds`: how long it has taken until now.
+    `seconds`: how long it has taken until now. What is of an earlier moment writes no digests of items.
     """
     campaign, arrays, counts = basis.campaign, basis.arrays, basis.counts
     found_shares = shares(basis) if arrays.is_complete else []
     with transaction.atomic():
+        before = activity_before(campaign)
+        activity = counted_activity(campaign, arrays, before)
+        digests = before.get("digests") or {}
+        activity["digests"] = digests_until(activity) if is_of_now else digests
         computation = Computation.objects.create(
             campaign=campaign,
             last_judgment_id=arrays.last_judgment_id,
@@ -113,7 +121,7 @@ def store(basis: Basis, tables: Sequence[EstimateColumns], seconds: Callable[[],
             n_items=arrays.judged.size,
             n_audited=int(arrays.audited.sum()),
             n_gold_checks=arrays.check_true.size,
-            activity=counted_activity(campaign, arrays),
+            activity=activity,
             is_by_gold_judges=arrays.is_by_gold_judges,
             **basis.look,
             seconds=seconds(),
@@ -122,6 +130,8 @@ def store(basis: Basis, tables: Sequence[EstimateColumns], seconds: Callable[[],
         confusions.store(computation, arrays, counts)
         store_chance_flags(computation, arrays)
         store_disputed(computation, arrays, campaign, counts)
+        if is_of_now:
+            store_digests(computation, arrays, counts, digests)
         store_shares(computation, found_shares)
     return computation
 

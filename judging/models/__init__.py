@@ -25,7 +25,7 @@ from judging.models.entry import (
     TrainingGrant,
     TrainingItem,
 )
-from judging.models.feasibility import PlacesLeft
+from judging.models.feasibility import PlacesLeft, StuckItem
 from judging.models.imports import Import
 from judging.models.judgments import (
     IMPORTED_JUDGMENTS,
@@ -65,6 +65,7 @@ __all__ = [
     "Scale",
     "ScoreList",
     "Slot",
+    "StuckItem",
     "Topic",
     "TopicVersion",
     "TrainingAnswer",

@@ -1,8 +1,9 @@
-"""What the open places of a campaign can still get: the newest answer, one row a campaign."""
+"""What the open places of a campaign can still get: the newest answer, and the items that are stuck."""
 
 from django.db import models
 
 from judging.models.campaigns import Campaign
+from judging.models.judgments import Item
 
 
 class PlacesLeft(models.Model):
@@ -32,3 +33,13 @@ class PlacesLeft(models.Model):
 
     def __str__(self) -> str:
         return f"{self.campaign}: {self.possible} of {self.wanted}"
+
+
+class StuckItem(models.Model):
+    """That some best filling leaves the item short, by the campaign's newest answer: all those that it counts."""
+
+    item = models.OneToOneField(Item, primary_key=True, on_delete=models.PROTECT, related_name="stuck")
+    campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="+")
+
+    def __str__(self) -> str:
+        return str(self.item_id)

@@ -11,9 +11,10 @@ from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from judging.models import Adjudication, Item, Judgment, Slot
+from judging.models import Adjudication, Item, Judgment, PlacesLeft, Slot, StuckItem
 from judging.services.queries import about_items, items_about, judgments_of
 
+FEW_STUCK = 2000  # more of them are found soon enough among all
 WANTED = [Slot.Purpose.JUDGE, Slot.Purpose.CHECK]
 # The lookup of a judgment for each filter of judgments that is one condition on its row.
 CONDITIONS: dict[str, str] = {
@@ -34,6 +35,7 @@ class FilteredRows:
 
     rows: QuerySet[Any]
     rest: Q | None
+    tie: str = "pk"  # what ends the order of the rows
 
     def complete(self) -> QuerySet[Any]:
         """Return what meets all conditions, however long it takes."""
@@ -43,16 +45,24 @@ class FilteredRows:
 def filtered_judgments(
     campaign_id: uuid.UUID, asked: Mapping[str, Any], assessor: int | None
 ) -> FilteredRows:
-    """Return the campaign's judgments that the filters ask for; `assessor`: whom the filter of that name means."""
-    asked = dict(asked)
+    """Return the campaign's judgments that the filters ask for; `assessor`: whom the filter of that name means.
+
+    `spread` is not read here: what computations find of items, analytics/services/digests.py asks for.
+    """
+    asked = {name: value for name, value in asked.items() if name != "spread"}
     rows = (
         Judgment.objects.filter(assessor=assessor)
         if asked.pop("assessor", None) is not None
         else judgments_of(campaign_id)
     )
     topic_id, doc_id = asked.pop("topic_id", None), asked.pop("doc_id", None)
-    if topic_id is not None or doc_id is not None:
-        rows = about_items(rows, items_about(campaign_id, topic_id, doc_id))
+    is_stuck = asked.get("state") == "stuck" and has_few_stuck(campaign_id)
+    if is_stuck or topic_id is not None or doc_id is not None:
+        about = items_about(campaign_id, topic_id, doc_id)
+        if is_stuck:
+            about = about.filter(pk__in=StuckItem.objects.filter(campaign=campaign_id).values("pk"))
+            asked.pop("state")
+        rows = about_items(rows, about)
     times = {CONDITIONS[name]: asked.pop(name) for name in ("since", "before") if name in asked}
     rows = rows.filter(**times)  # an index has them in order of time
     conditions = _of_judgment(asked)
@@ -64,9 +74,15 @@ def filtered_judgments(
 
 
 def filtered_items(campaign_id: uuid.UUID, asked: Mapping[str, Any], assessor: int | None) -> FilteredRows:
-    """Return the campaign's items that the filters ask for; those of judgments ask for one judgment that meets all."""
-    asked = dict(asked)
+    """Return the campaign's items that the filters ask for; those of judgments ask for one judgment that meets all.
+
+    `spread` is not read here either.
+    """
+    asked = {name: value for name, value in asked.items() if name != "spread"}
     rows = items_about(campaign_id, asked.pop("topic_id", None), asked.pop("doc_id", None))
+    if asked.get("state") == "stuck" and has_few_stuck(campaign_id):
+        rows = rows.filter(pk__in=StuckItem.objects.filter(campaign=campaign_id).values("pk"))
+        asked.pop("state")
     conditions = []
     if "q" in asked:
         conditions.append(_has_in_title(asked.pop("q"), ""))
@@ -111,7 +127,13 @@ def _in_state(state: str, item: str) -> Q:
         "partly": is_begun & is_wanting,
         "complete": is_begun & ~is_wanting,
         "decided": is_decided,
+        "stuck": Q(Exists(StuckItem.objects.filter(pk=OuterRef(item)))),
     }[state]
+
+
+def has_few_stuck(campaign_id: uuid.UUID) -> bool:
+    """Return whether the stuck items are so few that it is best to begin with them."""
+    return PlacesLeft.objects.filter(campaign=campaign_id, n_stuck__lte=FEW_STUCK).exists()
 
 
 def _all_of(conditions: list[Q]) -> Q | None:
@@ -131,7 +153,7 @@ def without_texts(rows: QuerySet[Any], path: str = "item__") -> QuerySet[Any]:
 
 
 def places_of(items: list[Item]) -> dict[uuid.UUID, dict[str, Any]]:
-    """Return of each item its places filled and wanted, its grades in order and the newest decision."""
+    """Return of each item its places filled and wanted, the grades that stand, in order, and the newest decision."""
     found: dict[uuid.UUID, dict[str, Any]] = {
         item.pk: {"item": item, "filled": 0, "wanted": 0, "grades": [], "decision": None} for item in items
     }
@@ -140,9 +162,9 @@ def places_of(items: list[Item]) -> dict[uuid.UUID, dict[str, Any]]:
         found[pk]["wanted"] += 1
         found[pk]["filled"] += state == Slot.State.DONE
     newest = Judgment.objects.filter(item__in=found).order_by("item_id", "assessor_id", "-sequence")
-    counted = newest.distinct("item_id", "assessor_id").values_list("item_id", "grade")
-    for pk, grade in counted:
-        if grade is not None:
+    counted = newest.distinct("item_id", "assessor_id").values_list("item_id", "grade", "slot__purpose")
+    for pk, grade, purpose in counted:
+        if grade is not None and purpose not in (None, Slot.Purpose.VOID):
             found[pk]["grades"].append(grade)
     decisions = Adjudication.objects.filter(item__in=found).order_by("id").values_list("item_id", "grade")
     for pk, grade in decisions:

@@ -5,14 +5,15 @@ Every other place that is not done is open to whoever has neither a slot nor a j
 included (_FREE in statements.py). Checks are left out: they are never wanted for themselves.
 """
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from django.db import connection
+from django.db import connection, transaction
 
 from judging.feasibility import Feasibility, Group, feasibility, possible
-from judging.models import Assessor, Campaign, Judgment, PlacesLeft
+from judging.models import Assessor, Campaign, Judgment, PlacesLeft, StuckItem
 from touchstone import jobs
 
 KIND = "feasibility"
@@ -26,7 +27,7 @@ SELECT a.id, a.tier, a.team, a.quota - a.n_judged - (
   FROM judging_assessor a JOIN judging_campaign c ON c.id = a.campaign_id
  WHERE c.id = %(campaign)s AND a.status = 'active' ORDER BY a.id
 """  # noqa: S608 (no word of it comes from outside)
-_GROUPS = """
+_KNOWN = """
 WITH open AS (
   SELECT item_id, purpose, topic_id, count(*) AS places FROM judging_slot
    WHERE campaign_id = %(campaign)s AND purpose IN ('judge', 'audit', 'silver') AND state <> 'done'
@@ -37,9 +38,23 @@ known AS (
            SELECT t.assessor_id FROM judging_slot t WHERE t.item_id = o.item_id AND t.assessor_id IS NOT NULL
             UNION SELECT j.assessor_id FROM judging_judgment j WHERE j.item_id = o.item_id ORDER BY 1) AS known_to
     FROM open o LEFT JOIN judging_campaigntopic k ON k.campaign_id = %(campaign)s AND k.topic_id = o.topic_id)
+"""
+_GROUPS = f"""{_KNOWN}
 SELECT purpose, team, places, known_to, count(*) AS n, (array_agg(item_id))[1:20] AS items
   FROM known GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4
-"""
+"""  # noqa: S608 (as above)
+# The items of some groups, read once more: only where there are any, so a look takes at most twice its time.
+_MARK = f"""{_KNOWN}, found AS (
+  SELECT DISTINCT k.item_id
+    FROM known k JOIN jsonb_to_recordset(%(groups)s::jsonb)
+         AS g(purpose text, team text, places bigint, known_to bigint[])
+      ON (k.purpose, k.team, k.places, k.known_to) = (g.purpose, g.team, g.places, g.known_to)),
+gone AS (
+  DELETE FROM judging_stuckitem s
+   WHERE s.campaign_id = %(campaign)s AND NOT EXISTS (SELECT FROM found f WHERE f.item_id = s.item_id))
+INSERT INTO judging_stuckitem (item_id, campaign_id) SELECT item_id, %(campaign)s::uuid FROM found
+    ON CONFLICT DO NOTHING
+"""  # noqa: S608 (as above)
 # A hash of all that an answer depends on: whoever judges, gives back, joins or is paused changes a row of an assessor,
 # and draws, requeued items, teams and rules leave an event. A look that took long is not repeated soon: it takes a
 # twentieth of the time at most, and never keeps numbers waiting.
@@ -114,7 +129,23 @@ def compute_places_left(*, campaign: Campaign) -> PlacesLeft | None:
         "helps": _helps(found, opened, people, everybody, has_gold_alone) if stuck else {},
         "computed_at": now,
     }
-    return PlacesLeft.objects.update_or_create(campaign=campaign, defaults=answer)[0]
+    with transaction.atomic():
+        _mark(campaign, stuck, people)
+        return PlacesLeft.objects.update_or_create(campaign=campaign, defaults=answer)[0]
+
+
+def _mark(campaign: Campaign, stuck: Sequence[OpenItems], people: Sequence[Person]) -> None:
+    """Mark every item of the stuck groups, and no other of the campaign."""
+    if not stuck:
+        StuckItem.objects.filter(campaign=campaign).delete()
+        return
+    groups: list[dict[str, Any]] = [
+        {"purpose": one.purpose, "team": one.team, "places": one.places, "known_to": sorted(one.known_to)}
+        for one in stuck
+    ]
+    keys = {"campaign": campaign.pk, "people": [person.pk for person in people]}
+    with connection.cursor() as cursor:
+        cursor.execute(_MARK, {**keys, "groups": json.dumps(groups)})
 
 
 def _rows(sql: str, **keys: Any) -> list[tuple[Any, ...]]:

@@ -10,6 +10,8 @@ from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
 
 from analytics.releases.pseudonyms import pseudonym
+from analytics.services.digests import ORDERS as DIGEST_ORDERS
+from analytics.services.digests import items_by_digest, judgments_by_digest
 from analytics.services.exports import pseudonym_key
 from judging.judgment_filters import FILTERS, ITEMS, JUDGMENTS, FilterFaults, filters_of, read_filters
 from judging.models import Assessor
@@ -20,9 +22,14 @@ from touchstone.models import User, user_of
 OF_KIND: dict[str, dict[str, Any]] = {
     "text": {"type": "string", "minLength": 1, "maxLength": 200},
     "grade": {"type": "integer", "minimum": 0, "maximum": 9},
+    "spread": {"type": "integer", "minimum": 1, "maximum": 9},
     "seconds": {"type": "number", "minimum": 0, "maximum": 1e6},
     "time": {"type": "string", "format": "date-time"},
 }
+
+
+# What lists of items are ordered by: their keys, or what computations found.
+ITEM_ORDERS = {"topic": "topic_id", "document": "document_id", **DIGEST_ORDERS}
 
 
 def filter_names(which: str) -> tuple[str, ...]:
@@ -80,13 +87,27 @@ def judgments_asked(request: Request | HttpRequest, campaign_id: uuid.UUID) -> F
     by_seconds = "seconds" in request.GET.get("order", "")
     if by_seconds and not {"assessor", "topic_id", "doc_id"} & asked.keys():
         raise ValidationError({"order": ["by seconds: name an assessor, a topic or a document as well"]})
-    return filtered_judgments(campaign_id, asked, _assessor(asked, request, campaign_id))
+    found = filtered_judgments(campaign_id, asked, _assessor(asked, request, campaign_id))
+    return judgments_by_digest(found, asked.get("spread"))
 
 
 def items_asked(request: Request | HttpRequest, campaign_id: uuid.UUID) -> FilteredRows:
     """Return the items that a request asks for."""
     asked = _filters_of(request, ITEMS)
-    return filtered_items(campaign_id, asked, _assessor(asked, request, campaign_id))
+    found = filtered_items(campaign_id, asked, _assessor(asked, request, campaign_id))
+    order = item_order(request).removeprefix("-")
+    return items_by_digest(found, campaign_id, asked.get("spread"), order if order in DIGEST_ORDERS else None)
+
+
+def item_order(request: Request | HttpRequest) -> str:
+    """Return the order of a list of items. One by digests stands alone: their indexes have no other."""
+    given = request.GET.get("order")
+    words = (given or "").split(",")
+    if len(words) > 1 and any(word.removeprefix("-") in DIGEST_ORDERS for word in words):
+        raise ValidationError({"order": [f"by {', '.join(DIGEST_ORDERS)} items have one order alone"]})
+    if given:
+        return given
+    return "-spread" if request.GET.get("spread") else "topic,document"
 
 
 def _assessor(asked: Mapping[str, Any], request: Request | HttpRequest, campaign_id: uuid.UUID) -> int | None:
@@ -99,7 +120,7 @@ class ListPage:
     def __init__(
         self, request: HttpRequest, found: FilteredRows, rows: Any, orders: Mapping[str, str], usual: str
     ):
-        self.rest, self.order_fields, self.default_order = found.rest, orders, usual
+        self.rest, self.order_fields, self.default_order, self.tie = found.rest, orders, usual, found.tie
         pages = Pages()
         self.rows = pages.paginate_queryset(rows, Request(request), self)
         links = pages.get_paginated_response([]).data

@@ -103,6 +103,7 @@ TABLES: dict[str, Rights] = {
             *("position", "purpose", "state", "token", "was"),
         )
     ),
+    "judging_stuckitem": Rights(deletes=True),
     "judging_topic": APPEND_ONLY,
     "judging_topicversion": APPEND_ONLY,
     "judging_traininganswer": APPEND_ONLY,
@@ -127,6 +128,9 @@ TABLES: dict[str, Rights] = {
     "analytics_disputeditem": APPEND_ONLY,
     "analytics_estimate": APPEND_ONLY,
     "analytics_flag": APPEND_ONLY,
+    "analytics_itemdigest": Rights(
+        changes=("computation", "influence", "milliseconds", "newest", "spread"),
+    ),
     "analytics_judgingconditions": APPEND_ONLY,
     "analytics_release": Rights(changes=EVERY, hidden=("pseudonym_key",)),
     "analytics_screening": APPEND_ONLY,

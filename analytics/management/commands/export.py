@@ -11,6 +11,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db.models import QuerySet
 
 from analytics.services import exports
+from analytics.services.digests import judgments_by_digest
 from analytics.services.judgment_log import LOG_FORMATS, LOG_SCHEMA, log_lines
 from judging.judgment_filters import JUDGMENTS, FilterFaults, filters_of, read_filters
 from judging.models import Campaign, Judgment
@@ -94,7 +95,8 @@ def _judgments(campaign: Campaign, filters: list[str]) -> QuerySet[Judgment]:
     except FilterFaults as fault:
         raise CommandError(str(fault)) from fault
     named = campaign.assessors.filter(user__username=read.get("assessor", ""))
-    return filtered_judgments(campaign.pk, read, named.values_list("pk", flat=True).first()).complete()
+    found = filtered_judgments(campaign.pk, read, named.values_list("pk", flat=True).first())
+    return judgments_by_digest(found, read.get("spread")).complete()
 
 
 def _write_parquet(campaign: Campaign, found: QuerySet[Judgment], output: str | None) -> None:

@@ -13,7 +13,14 @@ from rest_framework.views import APIView
 
 from analytics.releases.pseudonyms import pseudonym
 from analytics.services.exports import pseudonym_key
-from console.filtering import filter_names, items_asked, judgments_asked, parameters
+from console.filtering import (
+    ITEM_ORDERS,
+    filter_names,
+    item_order,
+    items_asked,
+    judgments_asked,
+    parameters,
+)
 from judging.judgment_filters import ITEMS, JUDGMENTS
 from judging.models import (
     Adjudication,
@@ -28,6 +35,7 @@ from judging.serializers.strict import LongWord, Strict, Token, WholeNumber
 from judging.services import leases
 from judging.services.access import ManagersChange, ManagersOnly, ResearchersOnly
 from judging.services.adjudication import adjudicate
+from judging.services.filtered import without_texts
 from touchstone.models import user_of
 
 # -- how assessors are called ---------------------------------------------------------------------------------
@@ -142,23 +150,26 @@ class ItemLine(serializers.ModelSerializer[Item]):
 class Items(generics.ListAPIView[Item]):
     """The items of the campaign, topic by topic.
 
-    A page looks at 20,000 items at most, so with filters it may have few rows, or none, and yet name a `next` page.
+    By `newest`, `spread`, `influence` and `seconds`, as of the last computation, only items with judgments are listed;
+    with `spread` the usual order is `-spread`. A page looks at 20,000 items at most, so with filters it may have few
+    rows, or none, and yet name a `next` page.
     """
 
     permission_classes = (ResearchersOnly,)
     serializer_class = ItemLine
     queryset = Item.objects.none()
     query_fields = filter_names(ITEMS)
-    order_fields = {"topic": "topic_id", "document": "document_id"}
-    default_order = "topic,document"
+    order_fields = ITEM_ORDERS
     rest: Q | None = None
+
+    @property
+    def default_order(self) -> str:
+        return item_order(self.request)
 
     def get_queryset(self) -> QuerySet[Item]:
         found = items_asked(self.request, self.kwargs["campaign_id"])
-        self.rest = found.rest
-        return found.rows.select_related("topic", "document").only(
-            "id", "topic__topic_id", "document__doc_id", "document__title", "campaign_id"
-        )
+        self.rest, self.tie = found.rest, found.tie
+        return without_texts(found.rows, "")
 
     @extend_schema(operation_id="items_list", tags=["items"], parameters=parameters(ITEMS))
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:

@@ -13,12 +13,15 @@ from django.utils.text import slugify
 from django.views.decorators.http import require_POST, require_safe
 from rest_framework.exceptions import ValidationError
 
+from analytics.services.digests import ORDERS as DIGEST_ORDERS
+from analytics.services.digests import digested_at
 from analytics.services.judgment_log import LOG_FORMATS, log_lines
-from console.filtering import ListPage, items_asked, judgments_asked
+from analytics.services.recomputation import latest_computation
+from console.filtering import ITEM_ORDERS, ListPage, item_order, items_asked, judgments_asked
 from console.manager.adjudication import PURPOSES
 from console.manager.item_history import history_of
 from judging.judgment_filters import ITEMS, JUDGMENTS, Filter, filters_of
-from judging.models import Campaign, Item, Slot
+from judging.models import Campaign, Item, PlacesLeft, Slot
 from judging.services.access import managers_only
 from judging.services.errors import Refused
 from judging.services.filtered import FilteredRows, places_of, without_texts
@@ -26,7 +29,12 @@ from judging.services.item_frame import title_of
 from judging.services.more_judgments import open_one_more
 from touchstone.models import user_of
 
-ITEM_ORDERS = {"topic": "topic_id", "document": "document_id"}
+ORDERS_OF_ITEMS = {
+    "-newest": "newest judgment first",
+    "-spread": "grades furthest apart first",
+    "-influence": "most influence first",
+    "-seconds": "longest judged first",
+}
 ORDERS = {"-id": "newest first", "seconds": "fastest first", "-seconds": "slowest first"}
 JUDGMENT_ORDERS = {"id": "id", "time": "created_at", "seconds": "active_milliseconds"}
 
@@ -40,13 +48,18 @@ def items(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     page = None
     try:
         found = items_asked(request, row.pk)
-        page = ListPage(request, found, without_texts(found.rows, ""), ITEM_ORDERS, "topic,document")
+        page = ListPage(request, found, without_texts(found.rows, ""), ITEM_ORDERS, item_order(request))
     except ValidationError as fault:
         faults = fault.detail  # type: ignore[assignment]
+    by = item_order(request).removeprefix("-") if page else ""
     context = {
         "campaign": row,
         "page": page,
         "rows": list(places_of(page.rows).values()) if page else [],
+        "by": by,
+        "orders": ORDERS_OF_ITEMS,
+        "order": request.GET.get("order", ""),
+        **_as_of(row, request, bool(request.GET.get("spread")) or by in DIGEST_ORDERS),
         **_filter_context(request, ITEMS, faults),
     }
     return render(request, "console/manager/items.html", context, status=400 if faults else 200)
@@ -75,9 +88,22 @@ def judgments(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponseBase:
         "rows": [_judgment(one) for one in page.rows] if page else [],
         "orders": ORDERS,
         "order": request.GET.get("order", ""),
+        **_as_of(row, request, bool(request.GET.get("spread"))),
         **_filter_context(request, JUDGMENTS, faults),
     }
     return render(request, "console/manager/judgments.html", context, status=400 if faults else 200)
+
+
+def _as_of(row: Campaign, request: HttpRequest, is_by_digest: bool) -> dict[str, Any]:
+    """Return as of when the list is right in what computations and the look at open places found."""
+    is_by_places = request.GET.get("state") == "stuck"
+    looked = PlacesLeft.objects.filter(campaign=row).values_list("computed_at", flat=True)
+    return {
+        "is_by_digest": is_by_digest,
+        "digested_at": digested_at(latest_computation(campaign=row)) if is_by_digest else None,
+        "is_by_places": is_by_places,
+        "places_at": looked.first() if is_by_places else None,
+    }
 
 
 def _judgment(row: Any) -> dict[str, Any]:

@@ -4,7 +4,8 @@ A view says `filter_fields = {"state": "state", "since": "created_at__gte"}`: th
 column with its lookup. What may be sent follows from the column. `(path, serializer field)` says it otherwise; with an
 empty path it is no filter, and the view reads it.
 A view says `order_fields = ("name", "created_at")`: `?order=-created_at,name`. Without `?order=` it is
-`default_order`, or else the first of these. The primary key ends every order: pages need one that is total.
+`default_order`, or else the first of these. The primary key, or a view's `tie`, ends every order:
+pages need one that is total.
 """
 
 from collections.abc import Mapping
@@ -178,5 +179,7 @@ def ordered_by(request: Request, view: Any) -> list[tuple[str, bool]]:
             raise ValidationError({"order": [reason]})
         keys[path] = descending
     if not {"pk", "id"} & keys.keys():
-        keys["pk"] = False
+        tie = getattr(view, "tie", "pk")
+        # A key of the same index goes the way of the one before, else the index would not have them in this order.
+        keys[tie] = tie != "pk" and descending
     return list(keys.items())

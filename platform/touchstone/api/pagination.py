@@ -28,7 +28,10 @@ LOOKED_AT = 20_000  # rows at most that a page looks at for what no index finds
 LONGEST_CURSOR = 2000
 FORWARDS, BACKWARDS = "after", "before"
 NOTHING = Q(pk__in=[])
-NEVER_NULL = {"pk", "id", "topic_id", "created_at", "active_milliseconds"}  # first keys of long lists
+# First keys of long lists; those of digests are asked for where they are known.
+NEVER_NULL = {"pk", "id", "topic_id", "created_at", "active_milliseconds"} | {
+    f"digest__{name}" for name in ("newest", "spread", "influence", "milliseconds", "item_id")
+}
 
 
 class Pages(BasePagination):
@@ -180,6 +183,8 @@ def _up_to(keys: list[tuple[str, bool]], values: list[Any]) -> Q:
 
 
 def _may_be_null(queryset: Any, path: str) -> bool:
+    if path in NEVER_NULL:
+        return False
     return bool(getattr(_field(queryset, path), "null", True)) or "__" in path
 
 
