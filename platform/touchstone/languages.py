@@ -32,6 +32,7 @@ ASSESSORS_ADDRESSES = (
     "/login/",
     "/logout/",
     "/language/",
+    "/letters/",
 )
 LINK = "lang"  # the parameter of an entry link; in the session, what the link asked for
 COOKIE_SECONDS = 365 * 24 * 3600

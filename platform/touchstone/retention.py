@@ -1,7 +1,8 @@
 """How long what is finished is kept, in one table, and the hourly job that removes what is older.
 
 Rows go by `touchstone_prune` alone, a function of the tables' owner: it knows what must stay, refuses to take anything
-younger than 90 days, thins out computations, and writes an event. What is sealed is never pruned.
+younger than 90 days, thins out computations, and writes an event. What is sealed is never pruned. Letters are no facts
+and go without it.
 """
 
 import time
@@ -11,6 +12,7 @@ from django.db import connection
 from django.utils import timezone
 
 from touchstone import jobs
+from touchstone.letters.sending import prune_letters
 
 KIND = "retention"
 
@@ -52,6 +54,7 @@ def prune_by_job(context: jobs.Context) -> None:
             found = prune(period)
             n += found
         context.result[period.what] = n
+    context.result["letters"] = prune_letters()
 
 
 def prune(period: Period) -> int:

@@ -51,6 +51,10 @@ TABLES: dict[str, Rights] = {
     "touchstone_event": APPEND_ONLY,
     "touchstone_idempotentrequest": Rights(deletes=True, hidden=EVERY),
     "touchstone_job": Rights(changes=EVERY, hidden=("lease_token",)),
+    "touchstone_letter": Rights(
+        changes=EVERY, deletes=True, hidden=("address", "link", "seed", "text", "title")
+    ),
+    "touchstone_letterrefusal": Rights(deletes=True),
     "touchstone_ratecounter": Rights(changes=("ends_at", "n"), deletes=True, hidden=EVERY),
     "touchstone_seal": SEALS,
     "touchstone_user": Rights(changes=EVERY, hidden=("password", "session_salt")),

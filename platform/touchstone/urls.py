@@ -3,7 +3,7 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
-from touchstone import account, languages, logins, views, webhook_pages
+from touchstone import account, languages, letter_pages, logins, views, webhook_pages
 
 urlpatterns = [
     path("", views.home, name="home"),
@@ -15,6 +15,8 @@ urlpatterns = [
     path("account/webhooks/", webhook_pages.webhooks, name="account-webhooks"),
     path("account/webhooks/<uuid:webhook_id>/switch/", webhook_pages.switch, name="account-webhook-switch"),
     path("account/webhooks/<uuid:webhook_id>/test/", webhook_pages.test, name="account-webhook-test"),
+    path("account/letters/", letter_pages.letters, name="account-letters"),
+    path("letters/off/<str:token>/", letter_pages.off, name="letters-off"),
     path("livez", views.alive, name="livez"),
     path("readyz", views.ready, name="readyz"),
     path("jobs/<uuid:job_id>/", views.job_page, name="job"),
