@@ -45,7 +45,7 @@ class Box:
         return [message["Message-ID"] for _, message in self.letters]
 
     def texts(self):
-        return [message.get_content() for _, message in self.letters]
+        return [message.get_content().replace("\r\n", "\n") for _, message in self.letters]
 
 
 @contextlib.contextmanager

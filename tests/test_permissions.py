@@ -41,6 +41,8 @@ AUDIENCE: dict[str, set[str]] = {
     "api-webhooks": RESEARCH,
     "account-tokens": PEOPLE,
     "account-token-revoke": {MANAGER},  # the key is the manager's
+    "account-letters": PEOPLE,
+    "letters-off": EVERYBODY,  # who holds the link of a letter
     "account-webhooks": RESEARCH,
     "account-webhook-": {MANAGER},
     "job": {MANAGER},  # this one is a recomputation; researchers see those that they may ask for

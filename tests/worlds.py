@@ -25,6 +25,7 @@ from judging.services.assign import claim
 from judging.services.entry import create_invitation
 from sampling.services.auditing import audit
 from sampling.services.topic_checks import plan_checks
+from touchstone.letters.unsubscribing import signed
 from touchstone.models import ApiToken, Event, Job, User, Webhook
 
 ABSENT_UUID, ABSENT_NUMBER = uuid.UUID("00000000-0000-4000-8000-000000000000"), 2**31 - 1
@@ -197,6 +198,7 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
         "console:api-rounds-result job_id": rounds.pk,
         "judging:frame token": held.token,
         "judging:join token": invitation.token,
+        "letters-off token": signed(bob.user_id, "gold"),
         "console:manage-lease-release token": lent.token,
         "console:api-lease-release token": lent.token,
     }

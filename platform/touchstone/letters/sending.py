@@ -22,7 +22,7 @@ from django.db.models.functions import Now
 
 from touchstone import jobs
 from touchstone.letters.queueing import KIND, letters_are_sent
-from touchstone.letters.smtp import WHOLE_SECONDS, Folder, NoAnswer, NotTaken, Server
+from touchstone.letters.smtp import WHOLE_SECONDS, Folder, NoAnswer, NotTaken, Server, letter_file
 from touchstone.models import Letter
 
 logger = logging.getLogger(__name__)
@@ -112,12 +112,19 @@ def send_again(letter: Letter) -> bool:
 def prune_letters() -> int:
     """Remove letters of long ago, whatever became of them; return how many."""
     old = Letter.objects.filter(created_at__lt=Now() - timedelta(days=DAYS_KEPT), ended_at__isnull=False)
-    return old.delete()[0]
+    return remove_letters(old)
+
+
+def remove_letters(letters: QuerySet[Letter]) -> int:
+    """Remove the rows, and the files of those that no mail server took; return how many rows."""
+    for key in letters.values_list("pk", flat=True):
+        letter_file(key).unlink(missing_ok=True)
+    return letters.delete()[0]
 
 
 def _take() -> Letter | None:
     with connection.cursor() as cursor:
-        cursor.execute(TAKE, [TAKEN, uuid.uuid4()])
+        cursor.execute(TAKE, list[Any]([TAKEN, uuid.uuid4()]))
         row = cursor.fetchone()
     return Letter.objects.select_related("user").get(pk=row[0]) if row else None
 

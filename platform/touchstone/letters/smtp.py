@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from email.message import EmailMessage
 from email.utils import format_datetime, parseaddr
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -110,10 +111,12 @@ class Server:
         if self._smtp is not None:
             return
         context, host = ssl.create_default_context(), settings.EMAIL_HOST
+        # Without a name of our own it would be looked up, for as long as a name server likes.
+        given: Any = {"timeout": settings.EMAIL_TIMEOUT, "local_hostname": _domain(site_host())}
         if settings.EMAIL_USE_SSL:
-            self._smtp = smtplib.SMTP_SSL(timeout=settings.EMAIL_TIMEOUT, context=context)
+            self._smtp = smtplib.SMTP_SSL(context=context, **given)
         else:
-            self._smtp = smtplib.SMTP(timeout=settings.EMAIL_TIMEOUT)
+            self._smtp = smtplib.SMTP(**given)
         # Whom a certificate must name. Not given to the constructor, which would connect before it can be closed.
         self._smtp._host = host
         code, answer = self._smtp.connect(host, settings.EMAIL_PORT)
@@ -170,9 +173,9 @@ class Folder:
     """Without a mail server: var/mail/<id>.eml, for whoever runs the server alone. Written twice it is one file."""
 
     def send(self, letter: Letter, hand_over: Callable[[], None]) -> str:
-        folder = settings.VAR / "mail"
-        folder.mkdir(mode=0o700, exist_ok=True)
-        path, part = folder / f"{letter.pk}.eml", folder / f".{letter.pk}"
+        path = letter_file(letter.pk)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        part = path.with_name(f".{letter.pk}")
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(message_of(letter).as_bytes())
@@ -183,6 +186,11 @@ class Folder:
 
     def close(self) -> None:
         """Nothing is open."""
+
+
+def letter_file(key: Any) -> Path:
+    """Return where a letter lies that no mail server took."""
+    return Path(settings.VAR) / "mail" / f"{key}.eml"
 
 
 def _reply(code: int, words: bytes) -> str:

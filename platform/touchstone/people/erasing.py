@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from django.contrib.sessions.models import Session
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from analytics.models import Release
 from analytics.releases.pseudonyms import pseudonym
@@ -28,10 +28,12 @@ from judging.models import (
 )
 from judging.services.leases import lock_requests
 from touchstone.ledger import sealing
+from touchstone.letters.sending import remove_letters
 from touchstone.models import (
     ApiToken,
     Event,
     IdempotentRequest,
+    Letter,
     RateCounter,
     Seal,
     User,
@@ -140,6 +142,8 @@ def _erase_own_rows(user: User, done: ErasureReport) -> None:
         ImportedName.objects.filter(assessor__in=mine).delete()
         CollectionMember.objects.filter(user=user).delete()
         IdempotentRequest.objects.filter(user=user).delete()
+        remove_letters(_letters_to(user))
+        user.letter_refusals.all().delete()
         WebhookDelivery.objects.filter(webhook__user=user).delete()
         Webhook.objects.filter(user=user).update(url=NOWHERE, secret="", verbs=[], is_active=False)
         hashed = hashlib.sha256(user.get_username().strip().casefold().encode(errors="replace")).hexdigest()
@@ -152,6 +156,11 @@ def _erase_own_rows(user: User, done: ErasureReport) -> None:
             for key in rows.values_list("pk", flat=True):
                 write(text, key, value)
                 done.count(text)
+
+
+def _letters_to(user: User) -> QuerySet[Letter]:
+    """Return the letters to the person, also those to their address from before there was an account."""
+    return Letter.objects.filter(Q(user=user) | Q(user=None, address__iexact=user.email or "-"))
 
 
 def _invitations_of(user: User) -> QuerySet[Invitation]:

@@ -37,7 +37,8 @@ from touchstone.models import ApiToken, Event, Job, User, Webhook, WebhookDelive
 
 README = """What Touchstone holds about the account {name} (number {key}), as of {at}.
 
-account.json      the account itself, where it is logged in, its API keys (not the keys themselves, which nobody has)
+account.json      the account itself, where it is logged in, its API keys (not the keys themselves, which nobody has),
+                  letters to the person
 judging.json      the campaigns in which the person judges, how they came in, messages, training, accuracy
 judgments.csv     every judgment with its comment, the newest version and all before it
 events.jsonl      what the log of events says the person did, or what was done to them
@@ -122,6 +123,10 @@ def _account(user: User) -> Iterable[str]:
             "webhook_deliveries": _rows(
                 WebhookDelivery.objects.filter(webhook__user=user), "event", "state", "attempts", "answer"
             ),
+            "letters": _rows(
+                user.letters.all(), "kind", "address", "subject", "title", "text", "state", "created_at"
+            ),
+            "letters_switched_off": _rows(user.letter_refusals.all(), "kind", "created_at"),
             "collections": _rows(CollectionMember.objects.filter(user=user), "collection__name"),
         }
     )

@@ -5,10 +5,10 @@ import random
 import signal
 import subprocess
 import sys
+from datetime import UTC, datetime
 
 import pytest
 from django.db.models.functions import Now
-from django.utils import timezone
 
 import touchstone.tasks  # noqa: F401 (the kind of job is registered)
 from touchstone import jobs, lanes
@@ -17,7 +17,7 @@ from touchstone.letters.sending import send_again
 from touchstone.models import Job, Letter
 
 pytestmark = pytest.mark.django_db(transaction=True)
-LONG_AGO = timezone.datetime(2000, 1, 1, tzinfo=timezone.get_default_timezone())
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 # A worker of one job. What its second argument names is done to it before.
 WORKER = """
 import os, signal, sys
