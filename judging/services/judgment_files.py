@@ -6,6 +6,7 @@ from typing import Any
 from django.db import transaction
 
 from judging.faults import Faults
+from judging.file_options import PLAIN, FileOptions
 from judging.gold_choices import UNKNOWN
 from judging.models import IMPORTED_JUDGMENTS, Assessor, Campaign, Collection, GoldAnswer, Import
 from judging.samples import METHOD_CODES, MethodCodes
@@ -53,13 +54,14 @@ def import_judgments(
     file_format: str = DEFAULT_FORMAT,
     as_gold: bool = False,
     source_name: str = "",
-    grade_map: Mapping[int, int] | str | None = None,
+    grade_map: Mapping[int, int | None] | str | None = None,
     repeats: str = REJECT,
     kind: str = Assessor.Kind.HUMAN,
     method_codes: MethodCodes = METHOD_CODES[0],
     complete: bool | None = False,
     gold_chosen: str = UNKNOWN.key,
     by_topic: bool = False,
+    options: FileOptions = PLAIN,
     warn: Callable[[str], None] = lambda _: None,
     progress: Progress | None = None,
     actor: User | None = None,
@@ -75,7 +77,7 @@ def import_judgments(
     its pairs as a draw; `method_codes` as in `judging.samples.prel_probabilities`. `complete`: the file is all there
     is, whose items want as many judgments as they have there; None says so of a campaign that has nothing yet.
     `gold_chosen`, `by_topic`: how gold was chosen among the campaign's judged documents, `judging.gold_choices`; `warn`
-    is told what that assumes.
+    is told what that assumes. `options` say how the file is read; their grade map counts where no other is given.
     """
     if repeats not in REPEATS:
         raise ImportRefused(f"repeats must be one of {', '.join(REPEATS)}, not {repeats!r}")
@@ -94,7 +96,8 @@ def import_judgments(
         "name": name,
         "form": form,
         "source_name": source_name,
-        "grade_map": mapping,
+        "grade_map": mapping or options.grade_map,
+        "options": options,
         "repeats": repeats,
         "progress": progress,
         "actor": actor,
@@ -118,10 +121,11 @@ def _import_labels(
     name: str,
     form: JudgmentFormat,
     source_name: str,
-    grade_map: Mapping[int, int] | None,
+    grade_map: Mapping[int, int | None] | None,
     repeats: str,
     kind: str,
     is_all: bool,
+    options: FileOptions,
     progress: Progress | None,
     actor: User | None,
     made: Import | None,
@@ -133,9 +137,9 @@ def _import_labels(
             made, collection=campaign.collection, campaign=campaign, kind="judgments", actor=actor
         )
         refuse_what_is_there(campaign, is_all=is_all)
-        file = JudgmentFile(stream, name, form)
+        file = JudgmentFile(stream, name, form, options)
         faults = Faults()
-        records = form.read(stream, name, allows_repeats=repeats != REJECT, faults=faults)
+        records = form.read(stream, name, allows_repeats=repeats != REJECT, faults=faults, options=options)
         found = numbered_records(records, stream, progress, "judgments", faults)
         copy_rows("incoming", INCOMING, _rows(found, file, grade_map, set(campaign.scale.values())))
         n_repeats = keep_one(repeats)
@@ -183,9 +187,13 @@ Row = tuple[int, str, str, str, int]
 
 
 def _rows(
-    found: Iterator[tuple[int, Any]], file: JudgmentFile, mapping: Mapping[int, int] | None, allowed: set[int]
+    found: Iterator[tuple[int, Any]],
+    file: JudgmentFile,
+    mapping: Mapping[int, int | None] | None,
+    allowed: set[int],
 ) -> Iterator[Row]:
-    """Yield what is copied into the database; a grade that is not on the scale is refused here."""
+    """Yield what is copied into the database; a grade that is not on the scale is refused, one left out is not here."""
     for index, one in found:
         grade = grade_on_scale(one.grade, index, file, mapping, allowed)
-        yield index, one.topic_id, one.doc_id, one.assessor, grade
+        if grade is not None:
+            yield index, one.topic_id, one.doc_id, one.assessor, grade

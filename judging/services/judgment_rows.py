@@ -101,17 +101,14 @@ def keep_one(repeats: str) -> int:
 
 
 def grade_on_scale(
-    grade: int, index: int, file: JudgmentFile, mapping: Mapping[int, int] | None, allowed: set[int]
-) -> int:
-    """Return what a grade of the file becomes; one that is not in the map, or not on the scale, is refused."""
-    if mapping is not None:
-        if grade not in mapping:
-            file.refuse(index, "grade", f"grade {grade} is not in the grade map")
-        grade = mapping[grade]
-    if grade not in allowed:
+    grade: int, index: int, file: JudgmentFile, mapping: Mapping[int, int | None] | None, allowed: set[int]
+) -> int | None:
+    """Return what a grade of the file becomes, None if it is left out; one that is not on the scale is refused."""
+    wanted = mapping.get(grade, grade) if mapping else grade
+    if wanted is not None and wanted not in allowed:
         scale = ", ".join(map(str, sorted(allowed)))
-        file.refuse(index, "grade", f"grade {grade} is not on the scale {scale}")
-    return grade
+        file.refuse(index, "grade", f"grade {wanted} is not on the scale {scale}")
+    return wanted
 
 
 def add_gold(file: JudgmentFile, made: Import, source_name: str) -> tuple[int, dict[str, list[int]]]:
