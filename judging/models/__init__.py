@@ -26,6 +26,7 @@ from judging.models.entry import (
     TrainingItem,
 )
 from judging.models.feasibility import PlacesLeft, StuckItem
+from judging.models.images import DocumentImage
 from judging.models.imports import Import
 from judging.models.judgments import (
     IMPORTED_JUDGMENTS,
@@ -47,6 +48,7 @@ __all__ = [
     "Collection",
     "CollectionMember",
     "Document",
+    "DocumentImage",
     "DocumentVersion",
     "GoldAnswer",
     "GoldVersion",

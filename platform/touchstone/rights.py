@@ -76,6 +76,7 @@ TABLES: dict[str, Rights] = {
     "judging_collection": Rights(changes=EVERY),
     "judging_collectionmember": Rights(deletes=True),
     "judging_document": APPEND_ONLY,
+    "judging_documentimage": APPEND_ONLY,
     "judging_documentversion": APPEND_ONLY,
     "judging_goldanswer": APPEND_ONLY,
     "judging_goldversion": APPEND_ONLY,

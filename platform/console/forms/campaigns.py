@@ -22,7 +22,7 @@ NAMED_IN_AN_ERROR = 5
 class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]  # Django takes none when it runs
     class Meta:
         model = Collection
-        fields = ["name", "description", "source", "licence", "may_publish_documents", "shows_html"]
+        fields = ["name", "description", "source", "licence", "may_publish_documents"]
         widgets = {
             "description": forms.Textarea(attrs={"rows": 3}),
             "source": forms.Textarea(attrs={"rows": 2}),
@@ -31,7 +31,6 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]  # Django takes
             "source": "Source",
             "licence": "Licence of the documents",
             "may_publish_documents": "Releases may contain the texts of the documents",
-            "shows_html": "Show HTML documents as HTML (made safe at import)",
         }
 
 
