@@ -1,7 +1,7 @@
 """The images of a stored page: which files they mean, and what stands in their place when the page is shown.
 
-The stored HTML has `<img alt="..." data-path="figures/a.png">` (judging/page_markup.py): nothing loads by it. When it is
-shown, a picture of the collection comes in as a `data:` address, or a note says that there is none.
+The stored HTML has `<img alt="..." data-path="figures/a.png">` (judging/page_markup.py): nothing loads by it. When it
+is shown, a picture of the collection comes in as a `data:` address, or a note says that there is none.
 """
 
 import base64
@@ -18,7 +18,7 @@ _IMAGE = re.compile(r'<img alt="([^"]*)" data-path="([^"]*)"((?: [a-z]+="[0-9]+"
 def image_paths(stored: str, doc_id: str) -> list[str]:
     """Return the paths of the files that a page's images mean, in their order.
 
-    >>> image_paths('<p><img alt="" data-path="../b.png"><img alt="" data-path="https://example.org/c.png">', "x/a.html")
+    >>> image_paths('<img alt="" data-path="../b.png"><img alt="" data-path="https://example.org/c.png">', "x/a.html")
     ['b.png']
     """
     found = (path_beside(doc_id, html.unescape(image[2])) for image in _IMAGE.finditer(stored))

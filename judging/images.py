@@ -71,7 +71,9 @@ def image_kind(head: bytes) -> str:
     if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
         return "webp"
     start = head[:2000].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
-    is_svg = start.startswith(b"<svg") or (start.startswith((b"<?xml", b"<!doctype svg", b"<!--")) and b"<svg" in start)
+    is_svg = start.startswith(b"<svg") or (
+        start.startswith((b"<?xml", b"<!doctype svg", b"<!--")) and b"<svg" in start
+    )
     return "svg" if is_svg else ""
 
 
@@ -97,7 +99,9 @@ def read_images(
                 left -= min(time.monotonic() - started, allowance.cpu_seconds)
                 child.close()
                 child = None
-                yield ReadImage(name, fault=f"{name}: the image cannot be read in the time and memory there is for one")
+                yield ReadImage(
+                    name, fault=f"{name}: the image cannot be read in the time and memory there is for one"
+                )
                 continue
             (media_type, data, wrong), seconds = answer
             left -= seconds
@@ -126,12 +130,6 @@ def _fault_at_sight(content: bytes) -> str:
 
 def encode(content: bytes) -> list[bytes]:
     """Return media type, content and fault of an image; runs in the child only."""
-    import PIL.GifImagePlugin
-    import PIL.JpegImagePlugin
-    import PIL.MpoImagePlugin
-    import PIL.PngImagePlugin
-    import PIL.TiffImagePlugin
-    import PIL.WebPImagePlugin
     from PIL import Image, ImageOps, UnidentifiedImageError
 
     if not content:  # nothing can be loaded later, so all that these formats may need is loaded now

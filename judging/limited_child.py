@@ -37,7 +37,7 @@ class LimitedChild:
         )
 
     def ask(self, question: bytes, most: int) -> tuple[list[bytes], float] | None:
-        """Return the parts and their CPU seconds; None if the child died, took too long, or said more than `most` bytes."""
+        """Return the parts and their CPU seconds; None if the child died, took too long or said more than `most`."""
         to_child, from_child = self.process.stdin, self.process.stdout
         if to_child is None or from_child is None:
             return None

@@ -5,7 +5,7 @@ digits in its place, so the sanitiser's HTML has nothing in its tags that a stra
 in what may be shown:
 
 * a link to elsewhere keeps no `href`: its `title` says where it leads;
-* a link within the page leads to `#d1`, `#d2`, ...; nothing else has an `id`. The frame's own are `s0`, `s1`, ... and `top`;
+* a link within the page leads to `#d1`, `#d2`, ...; nothing else has an `id`. The frame's own are `s0`, `s1`, ...;
 * an image keeps its alternative text, and its address as `data-path`: nothing is loaded by it.
 """
 
@@ -49,7 +49,9 @@ class Markup:
             if number is not None and number in left:
                 del left[number]
                 kept["id"] = f"d{number}"
-            return f"<{found[1]}" + "".join(f' {key}="{html.escape(text)}"' for key, text in kept.items()) + ">"
+            return (
+                f"<{found[1]}" + "".join(f' {key}="{html.escape(text)}"' for key, text in kept.items()) + ">"
+            )
 
         return _TAG.sub(tag, safe)
 

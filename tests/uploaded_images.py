@@ -21,7 +21,7 @@ def plain(colour: str = "red", size: tuple[int, int] = (30, 20)) -> bytes:
 
 def noise(width: int, height: int, seed: int = 1) -> Image.Image:
     """Return what no format can make short."""
-    return Image.frombytes("RGB", (width, height), random.Random(seed).randbytes(width * height * 3))  # noqa: S311
+    return Image.frombytes("RGB", (width, height), random.Random(seed).randbytes(width * height * 3))
 
 
 def wide_png(width: int, height: int) -> bytes:

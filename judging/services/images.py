@@ -64,7 +64,9 @@ def store_images(
         copy_rows("incoming_image", INCOMING, _rows(images, allowance, stored, progress))
         with connection.cursor() as cursor:
             cursor.execute(TAKEN, [collection.pk])
-            stored.faults += [f"{name}: the collection has another image there" for (name,) in cursor.fetchall()]
+            stored.faults += [
+                f"{name}: the collection has another image there" for (name,) in cursor.fetchall()
+            ]
             stored.n, first, last = add_rows(cursor, ADD, [collection.pk, made.pk])
             cursor.execute("DROP TABLE incoming_image")
         stored.rows = rows_of(DocumentImage, first, last)
@@ -72,7 +74,14 @@ def store_images(
         add_file(made, name=name, kind="images", counts={"images": stored.n}, rows=stored.rows, **facts)
         left_out = {"n_left_out": len(stored.faults), "left_out": stored.faults[:NAMED_IN_THE_EVENT]}
         detail = {"file": name, "n_images": stored.n, **facts, **(left_out if stored.faults else {})}
-        record("imported images", collection, actor=actor, **detail, **{"import": str(made.pk)}, **rows_between(first, last))
+        record(
+            "imported images",
+            collection,
+            actor=actor,
+            **detail,
+            **{"import": str(made.pk)},
+            **rows_between(first, last),
+        )
     return stored
 
 
@@ -105,7 +114,9 @@ def _fault(read: ReadImage, path: str, paths: dict[str, str]) -> str:
     if read.fault:
         return read.fault
     if not path or len(path) > LONGEST_PATH:
-        return f"{read.name[:100]}: the path leads above the upload, or has more than {LONGEST_PATH} characters"
+        return (
+            f"{read.name[:100]}: the path leads above the upload, or has more than {LONGEST_PATH} characters"
+        )
     return f"{read.name}: the upload has two images there" if path in paths else ""
 
 

@@ -11,7 +11,7 @@ from uploaded_images import image_file, noise, opened, plain, wide_png
 
 from judging.image_tags import image_paths, with_pictures
 from judging.images import MOST_SHOWN
-from judging.models import Collection, Document, DocumentImage
+from judging.models import Collection, Document, DocumentImage, Import
 from judging.services.images import pictures_of, store_images
 from touchstone.models import Event, User
 
@@ -45,7 +45,8 @@ def test_images_that_come_after_the_document_are_shown_and_the_others_are_named(
     before = page()
     assert "data:image" not in before
     assert (
-        '<span class="image">A plot <small lang="en" dir="auto">not uploaded: figures/a.png</small></span>' in before
+        '<span class="image">A plot <small lang="en" dir="auto">not uploaded: figures/a.png</small></span>'
+        in before
     )
     stored = store_images(
         collection=collection,
@@ -54,7 +55,9 @@ def test_images_that_come_after_the_document_are_shown_and_the_others_are_named(
     )
     assert (stored.n, stored.faults) == (2, [])
     after = page()
-    assert [opened(base64.b64decode(data)).convert("RGB").getpixel((3, 3)) for _, data in SOURCE.findall(after)] == [
+    assert [
+        opened(base64.b64decode(data)).convert("RGB").getpixel((3, 3)) for _, data in SOURCE.findall(after)
+    ] == [
         (255, 0, 0),
         (0, 0, 255),
     ]
@@ -78,7 +81,9 @@ def test_as_words_no_image_is_looked_up(shown):
 
 def test_a_frame_asks_twice_for_all_its_images(shown):
     collection, page = shown("".join(f"<img src={number}.png>" for number in range(30)), doc_id="d1")
-    store_images(collection=collection, images=[(f"{number}.png", plain(size=(number + 1, 1))) for number in range(30)])
+    store_images(
+        collection=collection, images=[(f"{number}.png", plain(size=(number + 1, 1))) for number in range(30)]
+    )
     with CaptureQueriesContext(connection) as queries:
         text = page()
     assert len(SOURCE.findall(text)) == 30
@@ -137,8 +142,20 @@ def test_what_cannot_be_shown_is_left_out_named_and_written_down(django_user_mod
     event = Event.objects.get(verb="imported images")
     assert (event.actor, event.detail["n_images"], event.detail["n_left_out"]) == (alice, 2, 5)
     assert event.detail["left_out"] == stored.faults
-    first, last = stored.rows["rows"]
-    assert list(collection.images.order_by("pk").values_list("path", "pk")) == [("a.png", first), ("b.gif", last)]
+    first, last = stored.rows["judging_documentimage"]
+    made = Import.objects.get()
+    assert (made.state, made.kind, made.user) == ("kept", "images", alice)
+    assert set(collection.images.values_list("imported_by", flat=True)) == {made.pk}
+    (entry,) = made.files
+    assert (entry["name"], entry["counts"], entry["rows"]) == (
+        "images",
+        {"images": 2},
+        {"judging_documentimage": [first, last]},
+    )
+    assert list(collection.images.order_by("pk").values_list("path", "pk")) == [
+        ("a.png", first),
+        ("b.gif", last),
+    ]
 
 
 def test_the_same_file_again_is_no_fault_and_another_in_its_place_is():
@@ -147,7 +164,11 @@ def test_the_same_file_again_is_no_fault_and_another_in_its_place_is():
     again = store_images(collection=collection, images=[("a.png", plain()), ("b.png", plain("blue"))])
     assert (again.n, again.faults) == (1, [])
     changed = store_images(collection=collection, images=[("a.png", plain("lime"))])
-    assert (changed.n, changed.faults, changed.rows) == (0, ["a.png: the collection has another image there"], {})
+    assert (changed.n, changed.faults, changed.rows) == (
+        0,
+        ["a.png: the collection has another image there"],
+        {},
+    )
     assert store_images(collection=other, images=[("a.png", plain("lime"))]).n == 1
     assert set(pictures_of(collection.pk, ["a.png", "c.png"])) == {"a.png"}
 
@@ -155,7 +176,13 @@ def test_the_same_file_again_is_no_fault_and_another_in_its_place_is():
 def test_the_database_keeps_images_short_known_and_unchanged():
     collection = Collection.objects.create(name="c")
     store_images(collection=collection, images=[("a.png", plain())])
-    whole = {"collection": collection, "path": "b.png", "sha256": "0" * 64, "media_type": "image/png", "content": b"x"}
+    whole = {
+        "collection": collection,
+        "path": "b.png",
+        "sha256": "0" * 64,
+        "media_type": "image/png",
+        "content": b"x",
+    }
     for wrong in (
         {"path": "a.png"},
         {"path": "a b.png"},

@@ -15,7 +15,8 @@ def read(content, **options):
 
 
 @pytest.mark.parametrize(
-    ("name", "media_type"), [("PNG", "image/png"), ("JPEG", "image/jpeg"), ("WEBP", "image/png"), ("GIF", "image/png")]
+    ("name", "media_type"),
+    [("PNG", "image/png"), ("JPEG", "image/jpeg"), ("WEBP", "image/png"), ("GIF", "image/png")],
 )
 def test_every_known_kind_becomes_a_picture_of_the_same_size(name, media_type):
     content = image_file(Image.new("RGB", (30, 20), (200, 40, 40)), name)
@@ -49,7 +50,9 @@ def test_transparency_and_the_way_up_are_kept_and_what_the_camera_wrote_is_not()
 
 
 def test_of_the_two_pictures_of_a_telephone_the_first_is_kept():
-    two = image_file(Image.new("RGB", (40, 20), "red"), "MPO", save_all=True, append_images=[Image.new("RGB", (40, 20))])
+    two = image_file(
+        Image.new("RGB", (40, 20), "red"), "MPO", save_all=True, append_images=[Image.new("RGB", (40, 20))]
+    )
     picture = read(two).picture
     assert (picture.media_type, opened(picture.content).size) == ("image/jpeg", (40, 20))
     assert opened(picture.content).getpixel((5, 5))[0] > 240
@@ -85,10 +88,12 @@ def test_a_png_of_thirty_thousand_pixels_is_one_sentence_and_the_next_image_is_r
 
 
 def test_an_image_that_eats_memory_ends_the_child_and_no_other_image():
-    """The second wall is the child's limit of memory: 7,000 x 7,000 pixels are 147 MB, which 1 GB holds and 150 MB do not."""
+    """The second wall is the limit of memory: 7,000 x 7,000 pixels are 147 MB, which 1 GB holds and 150 MB do not."""
     content = wide_png(7_000, 7_000)
     assert read(content).picture.media_type == "image/png"
-    dead, alive = read_images([("a.png", content), ("b.png", plain())], allowance=Allowance(memory_bytes=150 << 20))
+    dead, alive = read_images(
+        [("a.png", content), ("b.png", plain())], allowance=Allowance(memory_bytes=150 << 20)
+    )
     assert dead.fault == "a.png: the image cannot be read in the time and memory there is for one"
     assert alive.picture is not None
 
@@ -96,7 +101,9 @@ def test_an_image_that_eats_memory_ends_the_child_and_no_other_image():
 SVG = b"<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'><script>alert(1)</script></svg>"
 
 
-@pytest.mark.parametrize("prefix", [b"", b"\xef\xbb\xbf", b"<?xml version='1.0'?>\n", b"<!-- x -->\n", b"\n\n "])
+@pytest.mark.parametrize(
+    "prefix", [b"", b"\xef\xbb\xbf", b"<?xml version='1.0'?>\n", b"<!-- x -->\n", b"\n\n "]
+)
 def test_svg_is_refused_whatever_stands_before_it(prefix):
     found = read(prefix + SVG)
     assert found.picture is None

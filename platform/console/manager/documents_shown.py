@@ -3,7 +3,7 @@
 import uuid
 
 from django.contrib import messages
-from django.db.models import Q, QuerySet
+from django.db.models import Case, QuerySet, When
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
@@ -58,7 +58,7 @@ def _examples(row: Collection) -> QuerySet[Document]:
     """Return some documents that have HTML, of the first ones of the collection; those with images first."""
     first = row.documents.order_by("doc_id").values("pk")[:LOOKED_AT]
     found = Document.objects.filter(pk__in=first).exclude(html="").only("pk", "doc_id", "title")
-    return found.order_by(Q(html__contains="<img ").desc(), "doc_id")[:EXAMPLES]
+    return found.order_by(Case(When(html__contains="<img ", then=0), default=1), "doc_id")[:EXAMPLES]
 
 
 @require_safe

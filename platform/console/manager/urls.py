@@ -34,7 +34,11 @@ urlpatterns = [
         collections.edit_collection,
         name="manage-collection-edit",
     ),
-    path("manage/collections/<uuid:collection_id>/shown/", documents_shown.shown, name="manage-collection-shown"),
+    path(
+        "manage/collections/<uuid:collection_id>/shown/",
+        documents_shown.shown,
+        name="manage-collection-shown",
+    ),
     path(
         "manage/collections/<uuid:collection_id>/documents/<int:document_pk>/frame/",
         documents_shown.frame,

@@ -142,17 +142,6 @@ def test_two_campaigns_never_share_a_name(alice, campaign):
     assert "already exists" in words(answer)
 
 
-def test_how_a_collection_is_shown_is_changed_on_its_page_and_recorded(alice):
-    made = Collection.objects.create(name="News", description="old")
-    text = page(alice, "console:manage-collection", made.pk)
-    assert "now: text only" in text
-    post(alice, "console:manage-collection-edit", made.pk, name="News", description="old", shows_html="on")
-    made.refresh_from_db()
-    assert made.shows_html is True
-    assert Event.objects.get(verb="changed").detail["fields"] == ["shows_html"]
-    assert "now: HTML as HTML" in page(alice, "console:manage-collection", made.pk)
-
-
 def test_a_wrong_change_of_a_collection_is_explained_on_its_page_under_its_old_name(alice):
     made = Collection.objects.create(name="News")
     Collection.objects.create(name="Taken")
