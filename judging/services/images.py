@@ -1,6 +1,7 @@
 """Images of a collection: stored beside its documents, found by the paths that documents name."""
 
 import hashlib
+import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -123,7 +124,7 @@ def _fault(read: ReadImage, path: str, paths: dict[str, str]) -> str:
 # -- shown ----------------------------------------------------------------------------------------------------
 
 
-def pictures_of(collection_id: object, paths: Sequence[str]) -> dict[str, Picture | None]:
+def pictures_of(collection_id: uuid.UUID, paths: Sequence[str]) -> dict[str, Picture | None]:
     """Return by path the pictures of a document that shows these, in this order; None for those beyond its share.
 
     A path that stands twice is shown twice, and counts so.
