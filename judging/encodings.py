@@ -94,15 +94,16 @@ def marked_encoding(data: bytes) -> str:
 
 
 def is_utf8(data: bytes) -> bool:
-    """Return whether the beginning of a file is UTF-8; its last character may be cut off.
+    """Return whether the beginning of a file is UTF-8; its last character may be cut off, if it is not the only one.
 
-    >>> is_utf8("caf\\u00e9".encode()[:-1]), is_utf8("caf\\u00e9".encode("cp1252") + b" noir")
+    >>> is_utf8("caf\\u00e9, caf\\u00e9".encode()[:-1]), is_utf8("caf\\u00e9".encode("cp1252"))
     (True, False)
     """
     try:
-        codecs.utf_8_decode(data, "strict", False)
-    except UnicodeDecodeError:
-        return False
+        codecs.utf_8_decode(data, "strict", True)
+    except UnicodeDecodeError as error:
+        is_cut = error.reason == "unexpected end of data" and error.end == len(data)
+        return is_cut and (len(data) > SAMPLE_BYTES or not data[: error.start].isascii())
     return True
 
 

@@ -361,6 +361,8 @@ def placed_documents(
             return
         opened = open_objects if file_format in (None, "json", "jsonl") else open_text
         lines = opened(replayed, name, limits, reading.faults, reading.options.encoding)
-        head = head_of(lines, name, "documents")
+        head = head_of(lines, name, "documents", reading.faults)
+        if not head:
+            return
         read = FORMATS[file_format or _sniff(head[-1].text)]
         yield from read(chain(head, lines), reading)

@@ -32,14 +32,19 @@ def is_sheet(head: bytes) -> bool:
     return head.startswith(ZIP_MAGIC)
 
 
-def read_cells(stream: Readable, name: str) -> Iterator[tuple[str, int, list[str]]]:
-    """Yield of each row the sheet, the number, and the cells as texts; rows and columns count from the sheet's first.
+Cells = tuple[str, int, list[str]]  # the sheet, the row's number, its cells as texts
 
-    Of a workbook the first sheet with anything in it is read. Raises TrecFormatError with one sentence where the
-    child dies or the file is no spreadsheet.
+
+def open_sheet(stream: Readable, name: str) -> tuple[list[str], Generator[Cells, None, None]]:
+    """Return the names of the sheets, and the rows of the first with anything in it, counted from the sheet's first.
+
+    Raises TrecFormatError with one sentence where the child dies or the file is no spreadsheet.
     """
     pieces = _pieces(stream, name)
-    next(pieces)  # the sheets' names
+    return next(pieces)["sheets"], _cells(pieces)
+
+
+def _cells(pieces: Generator[Any, None, None]) -> Generator[Cells, None, None]:
     sheet, number = "", 0
     for piece in pieces:
         if isinstance(piece, dict):
@@ -48,14 +53,6 @@ def read_cells(stream: Readable, name: str) -> Iterator[tuple[str, int, list[str
         for cells in piece:
             number += 1
             yield sheet, number, cells
-
-
-def sheet_names(stream: Readable, name: str) -> list[str]:
-    """Return the names of the workbook's sheets. Raises TrecFormatError."""
-    pieces = _pieces(stream, name)
-    names: list[str] = next(pieces)["sheets"]
-    pieces.close()  # the child ends
-    return names
 
 
 def _pieces(stream: Readable, name: str) -> Generator[Any, None, None]:

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from judging.faults import Faults, Noting, column_letters
 from judging.file_options import PLAIN, FileOptions
-from judging.sheets import is_sheet, read_cells
+from judging.sheets import is_sheet, open_sheet
 from judging.textfiles import (
     MEGABYTE,
     Limits,
@@ -162,7 +162,8 @@ def sheet_rows(stream: Readable, name: str, faults: Faults | None = None) -> Ite
     """Return the rows of a spreadsheet's first sheet, whose first row with text is the header; all cells are text."""
     noting = Noting(faults)
     titles: list[str] = []
-    for sheet, number, cells in read_cells(stream, name):
+    _, read = open_sheet(stream, name)
+    for sheet, number, cells in read:
         width = max((index for index, cell in enumerate(cells, 1) if cell.strip()), default=0)
         if not width:
             continue

@@ -267,13 +267,19 @@ def split_lines(
             yield Line(number + 1, _text(b"".join(begun), name, number + 1, limits, encoding))
 
 
-def head_of(lines: Iterator[Line], name: str, what: str) -> list[Line]:
-    """Return the lines up to the first with text, from which formats are told; none with text is an error."""
+def head_of(lines: Iterator[Line], name: str, what: str, faults: Faults | None = None) -> list[Line]:
+    """Return the lines up to the first with text, from which formats are told; none with text is an error.
+
+    If the `faults` say why there is none, there are no lines.
+    """
     head: list[Line] = []
+    n_before = len(faults) if faults is not None else 0
     for line in lines:
         head.append(line)
         if line.text.strip():
             return head
+    if faults is not None and len(faults) > n_before:
+        return []
     raise TrecFormatError(name, 1, 1, f"no {what} in the file")
 
 

@@ -250,6 +250,8 @@ def placed_topics(source: Source | Readable, file_format: str | None, reading: R
             return
         opened = open_objects if file_format in (None, "json", "jsonl") else open_text
         lines = opened(replayed, name, LIMITS, reading.faults, encoding)
-        head = head_of(lines, name, "topics")
+        head = head_of(lines, name, "topics", reading.faults)
+        if not head:
+            return
         read = FORMATS[file_format or _sniff(head[-1].text, name, head[-1].number)]
         yield from read(chain(head, lines), reading)

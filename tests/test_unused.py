@@ -5,13 +5,12 @@ from product_names import Name, Product, entry_points, product_sources
 
 # Everything here is used by something else than the product's Python files, or is kept for a reason.
 EXCEPTIONS = {
-    "judging.encodings.encoding_candidates": "for the look at a file before it is kept",
+    "judging.zipped.open_zip": "for the look at a file before it is kept",
+    "judging.zipped.read_pages": "for the look at a file before it is kept",
+    "judging.recognise.recognise_file": "for the look at a file before it is kept",
+    "judging.recognised.doubts": "for the look at a file before it is kept",
     "judging.encodings.differing_lines": "for the look at a file before it is kept",
     "judging.file_options.options_from": "for the look at a file before it is kept",
-    "judging.pages.is_page": "for the look at a file before it is kept",
-    "judging.pages.has_html": "for the look at a file before it is kept",
-    "judging.pages.declared_charset": "for the look at a file before it is kept",
-    "judging.sheets.sheet_names": "for the look at a file before it is kept",
     "judging.services.judgment_formats.grades_in": "for the look at a file before it is kept",
     "analytics.estimation.comparison.welch": "kept for runs that were measured on different topics",
     "analytics.estimation.ratios.ratio_estimates": "ratios without their values by topic, which most tests ask for",
