@@ -7,6 +7,7 @@ import tarfile
 import zipfile
 from collections.abc import Container
 from dataclasses import dataclass
+from typing import Any
 
 from small_sheets import workbook
 
@@ -18,16 +19,12 @@ DOC_IDS = frozenset(f"FT911-{number}" for number in range(1, 40))
 
 @dataclass(frozen=True)
 class Disguise:
-    """A file: what it is, in `kind` and `file_format`, and whether it must be told without a question.
-
-    A kind that may not be told at all is ``""``; what is refused has the name of its container in `refused`.
-    """
+    """A file: what it is, in `kind` and `file_format`; what is refused has the name of its container in `refused`."""
 
     name: str
     data: bytes
     kind: str
     file_format: str = ""
-    is_plain: bool = True
     topic_ids: Container[str] = frozenset()
     doc_ids: Container[str] = frozenset()
     refused: str = ""
@@ -95,7 +92,7 @@ SHEET = _table(
     ("http://a/1", "Bears", "They eat", "0,5"),
     ("http://a/2", "Honey", "It is sweet, they say", "1,25"),
 )
-KNOWN = {"topic_ids": TOPIC_IDS, "doc_ids": DOC_IDS}
+KNOWN: dict[str, Any] = {"topic_ids": TOPIC_IDS, "doc_ids": DOC_IDS}
 PLAIN = (
     Disguise("queries.tsv", _table("\t", *TOPIC_TABLE), "topics", "table"),
     Disguise("queries.csv", _table(",", *TOPIC_TABLE), "topics", "table"),

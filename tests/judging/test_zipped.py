@@ -6,6 +6,7 @@ import struct
 import zipfile
 
 import pytest
+from small_sheets import workbook
 
 from judging import zip_limits
 from judging.faults import Faults
@@ -47,9 +48,7 @@ def test_pages_are_documents_by_their_path_and_other_files_are_handed_on():
     with open_zip(zip_of(*made, ("site/empty/", b""), *rest, *system), "a.zip") as archive:
         assert [one.name for one in archive.members] == [name for name, _ in made + rest]
         assert archive.passed_over == tuple(name for name, _ in system)
-        assert (
-            archive.shared_folder == ""
-        )  # the system's folder is not passed over in the name, but files are
+        assert archive.shared_folder == "site/"
         kinds = [recognise(one.name, archive.head(one)).kind for one in archive.members]
         assert kinds[0] == "documents"
         assert kinds[3:] == ["images", "topics", ""]
