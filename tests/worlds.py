@@ -26,6 +26,7 @@ from judging.services.entry import create_invitation
 from sampling.services.auditing import audit
 from sampling.services.topic_checks import plan_checks
 from touchstone.letters.unsubscribing import signed
+from touchstone.links import invite, make_password_link
 from touchstone.models import ApiToken, Event, Job, User, Webhook
 
 ABSENT_UUID, ABSENT_NUMBER = uuid.UUID("00000000-0000-4000-8000-000000000000"), 2**31 - 1
@@ -200,6 +201,10 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
         "judging:join token": invitation.token,
         "letters-off token": signed(bob.user_id, "gold"),
         "console:manage-lease-release token": lent.token,
+        "console:manage-invitation-revoke link_id": invite(role="researcher", actor=manager)[0].pk,
+        "person_id": bob.user_id,
+        "link-invitation token": invite(role="researcher", actor=manager)[1],
+        "link-password token": make_password_link(user=bob.user, actor=manager)[1],
         "console:api-lease-release token": lent.token,
     }
 

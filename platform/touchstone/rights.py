@@ -46,6 +46,9 @@ TABLES: dict[str, Rights] = {
     "django_migrations": Rights(adds=False),
     "django_session": Rights(changes=EVERY, deletes=True, hidden=EVERY),
     # touchstone
+    "touchstone_accountlink": Rights(
+        changes=("revoked_at", "used_at", "user_id"), deletes=True, hidden=("email", "token_sha256")
+    ),
     "touchstone_apitoken": Rights(changes=("expires_at", "revoked_at"), hidden=("key_sha256",)),
     "touchstone_erasure": APPEND_ONLY,
     "touchstone_event": APPEND_ONLY,

@@ -201,6 +201,7 @@ MIDDLEWARE = [
     "touchstone.replica.remembers_writes",
     # Behind the user, who may have chosen, and before whatever may answer with a page.
     "touchstone.languages.assessors_language",
+    "touchstone.readers.readers_zone",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",

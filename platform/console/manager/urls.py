@@ -23,6 +23,7 @@ from console.manager import (
     samples,
     setup,
     topic_checks,
+    users,
 )
 
 urlpatterns = [
@@ -51,6 +52,13 @@ urlpatterns = [
         deletion.delete_collection,
         name="manage-collection-delete",
     ),
+    path("manage/users/", users.all_users, name="manage-users"),
+    path("manage/users/invitations/<int:link_id>/withdraw/", users.revoke, name="manage-invitation-revoke"),
+    path("manage/users/<int:person_id>/", users.one_user, name="manage-user"),
+    path("manage/users/<int:person_id>/role/", users.set_role, name="manage-user-role"),
+    path("manage/users/<int:person_id>/password/", users.make_password_link, name="manage-user-password"),
+    path("manage/users/<int:person_id>/sessions/", users.end_sessions, name="manage-user-sessions"),
+    path("manage/users/<int:person_id>/open/", users.set_open, name="manage-user-open"),
     path("manage/deleted/", deletion.deleted_items, name="manage-deleted"),
     path(
         "manage/campaigns/<uuid:campaign_id>/delete/", deletion.delete_campaign, name="manage-campaign-delete"

@@ -33,7 +33,7 @@ from judging.models import (
 from judging.spreadsheets import SheetWriter
 from sampling.models import Draw, TopicFinding
 from touchstone.ledger.rows import AT_ONCE
-from touchstone.models import ApiToken, Event, Job, User, Webhook, WebhookDelivery
+from touchstone.models import AccountLink, ApiToken, Event, Job, User, Webhook, WebhookDelivery
 
 README = """What Touchstone holds about the account {name} (number {key}), as of {at}.
 
@@ -62,7 +62,10 @@ COLUMNS = (
     "active_milliseconds",
     "at",
 )
-ACCOUNT = ("id", "username", "first_name", "last_name", "email", "role", "language", "is_active", "is_staff")
+ACCOUNT = (
+    *("id", "username", "first_name", "last_name", "email", "role"),
+    *("language", "time_zone", "is_active", "is_staff"),
+)
 CAMPAIGN = "assessor__campaign__name"
 File = Callable[[User], Iterable[str]]
 
@@ -115,6 +118,16 @@ def _account(user: User) -> Iterable[str]:
             "id": user.pk,
             "date_joined": user.date_joined,
             "last_login": user.last_login,
+            "seen_at": user.seen_at,
+            "links": _rows(
+                AccountLink.objects.filter(user=user),
+                "kind",
+                "role",
+                "email",
+                "created_at",
+                "expires_at",
+                "used_at",
+            ),
             "sessions": sessions,
             "api_keys": _rows(
                 ApiToken.objects.filter(user=user), "name", "scopes", "created_at", "expires_at", "revoked_at"
@@ -204,6 +217,9 @@ def _work(user: User) -> Iterable[str]:
         {
             "campaigns": _rows(Campaign.objects.filter(created_by=user), "name", "created_at"),
             "invitations": _rows(Invitation.objects.filter(created_by=user), "campaign__name", "tier"),
+            "invitations_to_accounts": _rows(
+                AccountLink.objects.filter(created_by=user, kind="invitation"), "role", "created_at", "used_at"
+            ),
             "draws": _rows(Draw.objects.filter(drawn_by=user), "campaign__name", "batch", "created_at"),
             "releases": _rows(Release.objects.filter(made_by=user), "campaign__name", "version", "authors"),
             "adjudications": _rows(
