@@ -125,7 +125,7 @@ def test_who_opens_a_page_is_seen_to_the_hour_and_no_oftener(bob, page, django_a
     page.get("/account/")
     bob.refresh_from_db()
     assert bob.seen_at > long_ago
-    with django_assert_num_queries(2):  # the session and its person
+    with django_assert_num_queries(3):  # the session, its person, whether a worker lives
         page.get("/account/")
 
 
