@@ -77,7 +77,7 @@ class Campaign(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     collection = models.ForeignKey(Collection, on_delete=models.PROTECT, related_name="campaigns")
     scale = models.ForeignKey(Scale, on_delete=models.PROTECT)
-    name = models.CharField(max_length=100, unique=True)
+    name = models.CharField(max_length=100)
     kind = models.CharField(
         max_length=40, choices=kind_choices, default=DEFAULT_KIND
     )  # what assessors are shown
@@ -148,6 +148,12 @@ class Campaign(models.Model):
                 name="judging_campaign_pause",
                 condition=Q(pause_below__isnull=True) | Q(pause_below__gt=0, pause_below__lte=0.1),
                 violation_error_message="The adjusted p is above 0 and at most 0.1: above it there is no flag.",
+            ),
+            models.UniqueConstraint(
+                name="judging_campaign_name",
+                fields=["name"],
+                condition=Q(deleted_at__isnull=True),
+                violation_error_message="This name is already taken.",
             ),
             models.CheckConstraint(
                 name="judging_campaign_k",

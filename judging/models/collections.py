@@ -27,7 +27,7 @@ class Collection(models.Model):
     """Documents and topics."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    name = models.CharField(max_length=100, unique=True)
+    name = models.CharField(max_length=100)
     description = models.TextField(blank=True)
     # HTML documents are shown as text unless a manager opts in; then as the safe HTML made at import.
     shows_html = models.BooleanField(default=False)
@@ -43,6 +43,16 @@ class Collection(models.Model):
     )  # hidden, with all that belongs to it; never removed
 
     objects = CollectionQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                name="judging_collection_name",
+                fields=["name"],
+                condition=Q(deleted_at__isnull=True),
+                violation_error_message="This name is already taken.",
+            )
+        ]
 
     def __str__(self) -> str:
         return self.name

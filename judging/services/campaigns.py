@@ -69,7 +69,7 @@ def create_campaign(
             )
             record("created", campaign, actor=user, name=name)
     except IntegrityError as error:
-        if Campaign.objects.filter(name=name).exists():
+        if Campaign.objects.filter(name=name, deleted_at=None).exists():
             raise NameTaken from error
         raise
     return campaign
@@ -87,7 +87,11 @@ def change_campaign(*, campaign: Campaign, changes: Mapping[str, Any], actor: Us
             Campaign.objects.filter(pk=campaign.pk).update(**changed)
             record("changed", campaign, actor=actor, fields=sorted(changed))
     except IntegrityError as error:
-        if Campaign.objects.filter(name=changed.get("name")).exclude(pk=campaign.pk).exists():
+        if (
+            Campaign.objects.filter(name=changed.get("name"), deleted_at=None)
+            .exclude(pk=campaign.pk)
+            .exists()
+        ):
             raise NameTaken from error
         raise
 

@@ -60,6 +60,13 @@ class ImportRefused(Refused):
     title = "The file was not imported"
 
 
+class ImportStateWrong(Refused):
+    """An import is in another state than the request needs; the message is that state."""
+
+    status = 409
+    title = "This cannot be done with the import as it is now"
+
+
 class InvitationUnusable(Refused):
     """Used up, expired, revoked or never made: all look the same."""
 
@@ -114,7 +121,7 @@ class ConfirmationWrong(Refused):
 
 class CollectionBusy(Refused):
     status = 409
-    title = "An import into this collection is running; try again when it is done"
+    title = "An import or a draw is using this collection; try again when it is done"
 
 
 class CollectionDeleted(Refused):
@@ -150,7 +157,7 @@ class AssessorKnown(Refused):
 
 class NameTaken(Refused):
     status = 409
-    title = "This name is already taken; the names of deleted collections and campaigns stay taken"
+    title = "This name is already taken; choose another one"
 
 
 class CorrectionRefused(Refused):

@@ -33,6 +33,7 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "touchstone_erase": (WORKER,),
     "touchstone_prune": (WORKER,),
     "touchstone_remove_import": (WEB, WORKER),
+    "touchstone_take_back": (WEB, WORKER),
 }
 APPEND_ONLY = Rights()
 SEALS = Rights(is_added_by_web=False)  # append-only as well

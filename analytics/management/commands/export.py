@@ -76,7 +76,7 @@ class Command(BaseCommand):
 
 
 def _campaign(name: str) -> Campaign:
-    campaign = Campaign.objects.filter(name=name).first()
+    campaign = Campaign.objects.filter(name=name, deleted_at=None).first()
     if campaign is None:
         with suppress(ValueError):
             campaign = Campaign.objects.filter(pk=uuid.UUID(name)).first()

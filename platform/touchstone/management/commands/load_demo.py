@@ -108,13 +108,13 @@ class Command(BaseCommand):
         people = self._people()
         # Each step is one transaction or can be repeated: a load that was cut off goes on where it stopped.
         try:
-            made = Collection.objects.filter(name=name).first() or self._collection(collection, name)
+            made = Collection.objects.filter(name=name, deleted_at=None).first() or self._collection(collection, name)
         except (ImportRefused, ValueError) as error:
             raise CommandError(str(error)) from error
         pair = self._best_pair(made)
         with transaction.atomic():
             small_name = f"{name}: {OWN_TOPICS} topics"
-            small = Collection.objects.filter(name=small_name).first() or self._small_collection(
+            small = Collection.objects.filter(name=small_name, deleted_at=None).first() or self._small_collection(
                 made, small_name
             )
         self._own_campaign(small, people, pair)
@@ -286,7 +286,7 @@ class Command(BaseCommand):
 
     def _own_campaign(self, made: Collection, people: dict[str, User], pair: tuple[str, str]) -> None:
         name = f"{OWN}: {made.name}"
-        if Campaign.objects.filter(name=name).exists():
+        if Campaign.objects.filter(name=name, deleted_at=None).exists():
             return
         with transaction.atomic():
             campaign = self._campaign(made, name, people["mara"])
@@ -309,7 +309,7 @@ class Command(BaseCommand):
     def _open_simulated_campaign(self, made: Collection, manager: User, pair: tuple[str, str]) -> None:
         """Draw what programs will judge when the pages are there: nobody waits for them."""
         name = f"{SIMULATED}: {made.name}"
-        if not Campaign.objects.filter(name=name).exists():
+        if not Campaign.objects.filter(name=name, deleted_at=None).exists():
             with transaction.atomic():
                 campaign = self._campaign(made, name, manager, **SIMULATED_FIELDS)
                 self._draw(campaign, pair, SIMULATED_ITEMS, manager)
@@ -382,7 +382,7 @@ class Command(BaseCommand):
         """Return a campaign on the demo's collection, judged by the mix and audited; one that was cut off goes on."""
         made = Campaign.objects.get(name__startswith=f"{SIMULATED}: ").collection
         manager = User.objects.get(username="mara")
-        campaign = Campaign.objects.filter(name=name).first()
+        campaign = Campaign.objects.filter(name=name, deleted_at=None).first()
         if campaign is None:
             with transaction.atomic():
                 campaign = self._campaign(made, name, manager, judgments_per_item=3, is_simulated=True)
