@@ -315,6 +315,7 @@ def import_something_unused(world: World, folder: Path) -> None:
     collection = world.campaign.collection
     import_topics(collection=collection, source=folder / "unused.tsv", name="unused.tsv")
     world.names["import_id"] = Event.objects.filter(verb="imported topics").latest("id").pk
+    world.names["console:api-import-take-back import_id"] = collection.imports.first().pk
 
 
 def test_every_operation_is_reached_with_a_success(people, world, schema, tmp_path):

@@ -20,7 +20,15 @@ import sampling.tasks  # noqa: F401
 from analytics.models import Release
 from analytics.releases.services import releasing
 from analytics.services.recomputation import recompute
-from judging.models import Campaign, CollectionMember, GoldAnswer, Message, Participant, TrainingItem
+from judging.models import (
+    Campaign,
+    CollectionMember,
+    GoldAnswer,
+    Import,
+    Message,
+    Participant,
+    TrainingItem,
+)
 from judging.services.assign import claim
 from judging.services.entry import create_invitation
 from sampling.services.auditing import audit
@@ -198,6 +206,8 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
         "console:api-campaign-job job_id": drawing.pk,
         "console:api-rounds-result job_id": rounds.pk,
         "judging:frame token": held.token,
+        "console:api-import-rests import_id": Import.objects.get(kind="topics", collection=collection).pk,
+        "console:api-import-take-back import_id": Import.objects.get(kind="topics", collection=collection).pk,
         "judging:join token": invitation.token,
         "letters-off token": signed(bob.user_id, "gold"),
         "console:manage-lease-release token": lent.token,

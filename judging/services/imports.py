@@ -85,9 +85,3 @@ def lock_import(made: Import, *states: str) -> Import:
     if row.state not in states:
         raise ImportStateWrong(Import.State(row.state).label.lower())
     return row
-
-
-def keep_state(made: Import) -> None:
-    """Say that an import that was looked at is kept now; the caller has locked it."""
-    made.state = Import.State.KEPT
-    Import.objects.filter(pk=made.pk).update(state=made.state, kept_at=Now())

@@ -1,6 +1,7 @@
 """An import is taken back as a whole: every table but the log is as before; whatever rests on it keeps it."""
 
 import pytest
+from api_tools import api_client
 from database_roles import logged_in
 from django.core.files.storage import default_storage
 from django.db import DatabaseError, connection, transaction
@@ -280,3 +281,24 @@ def test_a_draw_that_takes_longer_than_the_lock_timeout_is_named(tmp_path):
     assert isinstance(found[0], CollectionBusy)
     assert "a draw is using" in found[0].title
     assert GoldAnswer.objects.count() == 0
+
+
+# -- the API ------------------------------------------------------------------------------------------------------
+
+
+def test_a_manager_takes_an_import_back_over_the_api_and_sees_what_rests_on_another(tmp_path):
+    campaign = make_campaign(tmp_path, gold=False)
+    unused = make_collection(tmp_path, gold=False).imports.get(kind="runs")
+    used = campaign.collection.imports.get(kind="runs")
+    mara, rhea = api_client("mara"), api_client("rhea", "researcher")
+    assert mara.get(f"/imports/{used.pk}/rests") == {
+        "rests": [
+            {"what": "draws", "n": 1, "campaign": str(campaign.pk), "campaign_name": campaign.name, "is_deleted": False}
+        ]
+    }  # fmt: skip
+    refused = mara.post(f"/imports/{used.pk}/take-back", 409, why="the wrong file")
+    assert refused["detail"] == "on this import rest: draws (1)"
+    mara.post(f"/imports/{unused.pk}/take-back", 400, why=" ")
+    rhea.post(f"/imports/{unused.pk}/take-back", 404, why="x")
+    assert mara.post(f"/imports/{unused.pk}/take-back", 200, why="x") == {"rows": {"judging_run": 3}}
+    mara.post(f"/imports/{unused.pk}/take-back", 409, why="x")

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from console.api.collections import Confirmation, confirmation_in
+from console.api.collections import Confirmation, RestoreRequest, confirmation_in, name_in
 from judging.check_grades import check_grades_choices
 from judging.judging_orders import RANDOM_ORDER, judging_order_choices, refused_judgments
 from judging.label_aggregation import label_score_choices
@@ -288,10 +288,12 @@ class CampaignDelete(APIView):
 class CampaignRestore(APIView):
     permission_classes = (RestorersOnly,)
 
-    @extend_schema(operation_id="campaign_restore", tags=TAGS, request=None, responses=CampaignAnswer)
+    @extend_schema(
+        operation_id="campaign_restore", tags=TAGS, request=RestoreRequest, responses=CampaignAnswer
+    )
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
         """Bring a deleted campaign back, closed as it is."""
-        restore_campaign(campaign=_campaign(campaign_id), actor=user_of(request))
+        restore_campaign(campaign=_campaign(campaign_id), actor=user_of(request), name=name_in(request))
         return Response(CampaignAnswer(_campaign(campaign_id)).data)
 
 

@@ -129,7 +129,7 @@ class DocumentVersions(Versions):
     )
     def post(self, request: Request, collection_id: uuid.UUID, document_pk: int) -> Response:
         """Correct a document's title or text. Who holds it goes on seeing the version they were given."""
-        sent = _valid_body(DocumentCorrection, request)
+        sent = valid_body(DocumentCorrection, request)
         made = correct_document(document=self._row(), user=user_of(request), **sent)
         return Response(self.get_serializer(made).data, status=201)
 
@@ -163,9 +163,7 @@ class TopicVersions(Versions):
     )
     def post(self, request: Request, collection_id: uuid.UUID, topic_pk: int) -> Response:
         """Correct a topic's words; what is not named stays, and so does its weight."""
-        made = correct_topic(
-            topic=self._row(), user=user_of(request), **_valid_body(TopicCorrection, request)
-        )
+        made = correct_topic(topic=self._row(), user=user_of(request), **valid_body(TopicCorrection, request))
         return Response(self.get_serializer(made).data, status=201)
 
 
@@ -195,7 +193,7 @@ class GoldVersions(Versions):
     )
     def post(self, request: Request, collection_id: uuid.UUID, answer_pk: int) -> Response:
         """Correct a gold answer: checks on its document are right or wrong by the new grade from now on."""
-        made = correct_gold(answer=self._row(), user=user_of(request), **_valid_body(GoldCorrection, request))
+        made = correct_gold(answer=self._row(), user=user_of(request), **valid_body(GoldCorrection, request))
         return Response(self.get_serializer(made).data, status=201)
 
 
@@ -223,7 +221,7 @@ class ImportRemoval(APIView):
             collection=collection,
             import_id=import_id,
             actor=user_of(request),
-            **_valid_body(WithReason, request),
+            **valid_body(WithReason, request),
         )
         return Response(RemovedAnswer({"n_rows": n}).data)
 
@@ -233,7 +231,7 @@ def _versions_of(versions: Any) -> QuerySet[Any]:
     return found
 
 
-def _valid_body(form: type[WithReason], request: Request) -> dict[str, Any]:
+def valid_body(form: type[WithReason], request: Request) -> dict[str, Any]:
     sent = form(data=request.data)
     sent.is_valid(raise_exception=True)
     return dict(sent.validated_data)

@@ -29,6 +29,7 @@ from console.api import (
     runs,
     shares,
     tables,
+    taking_back,
     topic_checks,
     training,
 )
@@ -87,6 +88,12 @@ urlpatterns = [
     path(f"{COLLECTION}/runs/<int:run_pk>", contents.OneRun.as_view(), name="api-run"),
     path(f"{COLLECTION}/scores", contents.ScoreLists.as_view(), name="api-scores"),
     path(f"{COLLECTION}/gold-answers", contents.GoldAnswers.as_view(), name="api-gold-answers"),
+    path("imports/<uuid:import_id>/rests", taking_back.ImportRests.as_view(), name="api-import-rests"),
+    path(
+        "imports/<uuid:import_id>/take-back",
+        taking_back.ImportTakeBack.as_view(),
+        name="api-import-take-back",
+    ),
     path(f"{COLLECTION}/imports", contents.Imports.as_view(), name="api-imports"),
     path(f"{COLLECTION}/events", jobs.CollectionEvents.as_view(), name="api-collection-events"),
     path("campaigns", campaigns.Campaigns.as_view(), name="api-campaigns"),

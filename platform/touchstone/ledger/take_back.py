@@ -34,6 +34,10 @@ class Rest:
     n: int
     campaign: Campaign | None
 
+    @property
+    def is_deleted(self) -> bool:
+        return self.campaign is not None and self.campaign.deleted_at is not None
+
     def __str__(self) -> str:
         """Return it in words.
 
@@ -43,7 +47,7 @@ class Rest:
         words = f"{self.what} ({self.n:,})"
         if self.campaign is None:
             return words
-        deleted = ", which is deleted" if self.campaign.deleted_at else ""
+        deleted = ", which is deleted" if self.is_deleted else ""
         return f"{words} of {self.campaign.name}{deleted}"
 
 

@@ -108,15 +108,14 @@ class Command(BaseCommand):
         people = self._people()
         # Each step is one transaction or can be repeated: a load that was cut off goes on where it stopped.
         try:
-            made = Collection.objects.filter(name=name, deleted_at=None).first() or self._collection(collection, name)
+            there = Collection.objects.filter(deleted_at=None)
+            made = there.filter(name=name).first() or self._collection(collection, name)
         except (ImportRefused, ValueError) as error:
             raise CommandError(str(error)) from error
         pair = self._best_pair(made)
         with transaction.atomic():
             small_name = f"{name}: {OWN_TOPICS} topics"
-            small = Collection.objects.filter(name=small_name, deleted_at=None).first() or self._small_collection(
-                made, small_name
-            )
+            small = there.filter(name=small_name).first() or self._small_collection(made, small_name)
         self._own_campaign(small, people, pair)
         if GoldAnswer.objects.filter(topic__collection=made).exists():
             self._open_simulated_campaign(made, people["mara"], pair)

@@ -1,0 +1,65 @@
+"""What rests on an import, and taking it back, for API clients."""
+
+import uuid
+from typing import Any
+
+from django.shortcuts import get_object_or_404
+from drf_spectacular.utils import OpenApiExample, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from console.api.corrections import WithReason, valid_body
+from judging.models import Import
+from judging.services.access import ManagersOnly
+from touchstone.ledger.take_back import take_back, what_rests_on
+from touchstone.models import user_of
+
+TAGS = ["imports"]
+
+
+class RestAnswer(serializers.Serializer[Any]):
+    what = serializers.CharField(help_text="Items, draws, computations, releases, ...")
+    n = serializers.IntegerField()
+    campaign = serializers.UUIDField(source="campaign.pk", default=None, allow_null=True)
+    campaign_name = serializers.CharField(source="campaign.name", default=None, allow_null=True)
+    is_deleted = serializers.BooleanField(help_text="The campaign is deleted; it could be restored.")
+
+
+class RestsAnswer(serializers.Serializer[Any]):
+    rests = RestAnswer(many=True, help_text="Empty: the import can be taken back.")
+
+
+class TakenBackAnswer(serializers.Serializer[Any]):
+    rows = serializers.DictField(
+        child=serializers.IntegerField(),
+        help_text="By table how many rows are gone; judgments are set aside, and stay.",
+    )
+
+
+class ImportRests(APIView):
+    permission_classes = (ManagersOnly,)
+
+    @extend_schema(operation_id="import_rests", tags=TAGS, responses=RestsAnswer)
+    def get(self, request: Request, import_id: uuid.UUID) -> Response:
+        """What rests on a kept import, also in deleted campaigns; as long as there is something, it stays."""
+        made = get_object_or_404(Import, pk=import_id)
+        return Response(RestsAnswer({"rests": what_rests_on(made)}).data)
+
+
+class ImportTakeBack(APIView):
+    permission_classes = (ManagersOnly,)
+
+    @extend_schema(
+        operation_id="import_take_back",
+        tags=TAGS,
+        request=WithReason,
+        responses=TakenBackAnswer,
+        examples=[OpenApiExample("usual", value={"why": "the wrong file"}, request_only=True)],
+    )
+    def post(self, request: Request, import_id: uuid.UUID) -> Response:
+        """Remove all that an import brought, if nothing rests on it. The answer 409 names what does."""
+        made = get_object_or_404(Import.objects.select_related("collection"), pk=import_id)
+        rows = take_back(made=made, actor=user_of(request), **valid_body(WithReason, request))
+        return Response(TakenBackAnswer({"rows": rows}).data)
