@@ -294,5 +294,5 @@ class Migration(migrations.Migration):
     # Each statement by itself, and all can be done again: nobody waits for more than one table.
     atomic = False
 
-    dependencies = [("judging", "0034_imports")]
+    dependencies = [("judging", "0035_stuck_items")]
     operations = [migrations.RunSQL([*functions(), GUARD, *GUARDS], list(BACK))]
