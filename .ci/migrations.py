@@ -38,10 +38,10 @@ SAFE: dict[str, str] = {
     "judging 0034_imports: adding-foreign-key-constraint": (
         "the columns are new and empty, so PostgreSQL skips the scan, and the table that they refer to is new too"
     ),
-    "judging 0037_deleted_names_are_free: ban-drop-constraint": (
+    "judging 0038_deleted_names_are_free: ban-drop-constraint": (
         "a narrower rule stands before the old one goes, and old code knows both refusals as a name that is taken"
     ),
-    "judging 0037_deleted_names_are_free: old code fails after it": "as above: it only refuses fewer names",
+    "judging 0038_deleted_names_are_free: old code fails after it": "as above: it only refuses fewer names",
 }
 
 

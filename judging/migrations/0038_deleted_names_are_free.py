@@ -53,5 +53,5 @@ class Migration(migrations.Migration):
     # An index is made beside what is done meanwhile. All can be done again, where a statement was refused its lock.
     atomic = False
 
-    dependencies = [("judging", "0036_imports_are_taken_back")]
+    dependencies = [("judging", "0037_imports_are_taken_back")]
     operations = [*map(_first, TABLES), *map(_then, TABLES)]

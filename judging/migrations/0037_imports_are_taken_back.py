@@ -65,6 +65,7 @@ DRAWS, RELEASES = {"draws": "sampling_draw"}, {"releases": "analytics_release"}
 
 # In the order in which they go.
 KINDS = (
+    Kind("judging_documentimage", is_sealed=False),
     Kind(
         "judging_goldanswer",
         {
@@ -294,5 +295,5 @@ class Migration(migrations.Migration):
     # Each statement by itself, and all can be done again: nobody waits for more than one table.
     atomic = False
 
-    dependencies = [("judging", "0035_stuck_items")]
+    dependencies = [("judging", "0036_document_images")]
     operations = [migrations.RunSQL([*functions(), GUARD, *GUARDS], list(BACK))]
