@@ -107,7 +107,7 @@ def is_utf8(data: bytes) -> bool:
     return True
 
 
-def _decoded(data: bytes, encoding: str) -> str | None:
+def decoded_text(data: bytes, encoding: str) -> str | None:
     """Return the text, whose last character may be cut off; None where the encoding does not have some bytes."""
     try:
         return codecs.getincrementaldecoder(encoding)("strict").decode(data).removeprefix("\ufeff")
@@ -118,7 +118,8 @@ def _decoded(data: bytes, encoding: str) -> str | None:
 CONTROLS = re.compile("[\0-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufffe\uffff]")
 
 
-def _is_text(text: str | None) -> bool:
+def is_text(text: str | None) -> bool:
+    """Return whether there is a text, and no control characters in it."""
     return bool(text) and text is not None and not CONTROLS.search(text)
 
 
@@ -135,7 +136,7 @@ def two_byte_encoding(data: bytes) -> str:
     other = min(zeros.values())
     if zeros[likely] < max(1, len(even) / 500) or other * 10 > zeros[likely]:
         return ""
-    return likely if _is_text(_decoded(data[: len(data) & ~1], likely)) else ""
+    return likely if is_text(decoded_text(data[: len(data) & ~1], likely)) else ""
 
 
 def _sample(data: bytes) -> bytes:
@@ -190,8 +191,8 @@ def encoding_candidates(head: bytes) -> tuple[str, ...]:
             continue
     texts: dict[str, str] = {}
     for name in dict.fromkeys(names):
-        text = _decoded(sample, name)
-        if text is not None and _is_text(text) and text not in texts.values():
+        text = decoded_text(sample, name)
+        if text is not None and is_text(text) and text not in texts.values():
             texts[name] = text
     ranked = sorted(texts, key=lambda name: _oddity(texts[name]))  # stable: as the search has them
     return _with_western(ranked)

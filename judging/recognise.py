@@ -15,8 +15,10 @@ from judging.containers import (
 )
 from judging.encodings import (
     CONTROLS,
+    decoded_text,
     encoding_candidates,
     encoding_key,
+    is_text,
     is_utf8,
     marked_encoding,
     two_byte_encoding,
@@ -121,19 +123,21 @@ def _encoding(data: bytes) -> _Encoded | None:
         return None if is_binary else _Encoded("utf-8", True)
     found = XML_ENCODING.match(data.lstrip())
     declared = found[1].decode() if found else declared_charset(data)
+    if declared:
+        meant = _of_web(declared)
+        if meant and is_text(decoded_text(data, meant)):
+            return _Encoded(meant, True)
     candidates = encoding_candidates(data)
-    try:
-        if declared and encoding_key(declared) in (*candidates, *_of_web(declared)):
-            return _Encoded(_of_web(declared)[0], True)
-    except ValueError:  # one that is not read
-        declared = ""
     return _Encoded(candidates[0], False) if candidates else None
 
 
-def _of_web(declared: str) -> tuple[str, ...]:
-    """Return the encoding that pages mean: what says Latin 1 is written in Windows-1252."""
-    key = encoding_key(declared)
-    return ("cp1252",) if key == "iso8859-1" else (key,)
+def _of_web(declared: str) -> str:
+    """Return the encoding that pages mean: what says Latin 1 is written in Windows-1252; ``""`` if it is not read."""
+    try:
+        key = encoding_key(declared)
+    except ValueError:
+        return ""
+    return "cp1252" if key == "iso8859-1" else key
 
 
 def _text(name: str, data: bytes, known: Known, *, is_whole: bool) -> Recognised:
@@ -165,6 +169,7 @@ def _recognised(shape: Shape, container: str, encoded: _Encoded) -> Recognised:
         why=why,
         is_html=shape.is_html,
         is_refused=shape.is_refused,
+        is_encoding_sure=encoded.is_sure,
     )
 
 

@@ -40,6 +40,8 @@ class Recognised:
         The documents are HTML.
     is_refused : bool
         Nothing here reads such a file; `why` says what to do instead.
+    is_encoding_sure : bool
+        If not, one of `judging.encodings.encoding_candidates` must be chosen.
     """
 
     container: str
@@ -53,6 +55,7 @@ class Recognised:
     why: str
     is_html: bool = False
     is_refused: bool = False
+    is_encoding_sure: bool = True
 
     @property
     def options(self) -> FileOptions:

@@ -151,7 +151,7 @@ def read_pages(
     for member in members:
         found = recognise(member.name, archive.head(member))
         is_html = found.is_html or member.name.lower().endswith(HTML_ENDINGS)
-        encoding = found.encoding if "choose its encoding" not in found.why else options.encoding
+        encoding = found.encoding if found.is_encoding_sure else options.encoding
         chosen = replace(options, encoding="" if encoding == "utf-8" else encoding, is_html=is_html)
         with archive.open(member) as stream:
             yield from read_documents(
