@@ -15,7 +15,7 @@ from judging.limited_child import LimitedChild
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-CHILD = "judging.images:encode"
+CHILD = "judging.images.encode"
 FORMATS = {"png": "PNG", "jpeg": "JPEG", "webp": "WebP", "gif": "GIF"}
 MOST_BYTES = 512 * 1024  # of a picture that is kept
 MOST_SHOWN = 4 << 20  # bytes of all pictures that a document shows

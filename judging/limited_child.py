@@ -1,6 +1,6 @@
 """A child process that reads what strangers wrote: without environment and files, limited in CPU time and memory.
 
-This file is also the child's program. It calls one function, named `module:function`, with the bytes of each question;
+This file is also the child's program. It calls one function, named `module.function`, with the bytes of each question;
 the function answers with parts. It is called once with no bytes before the limits are set: what it imports, it imports
 then. Never start a child in a web request.
 """
@@ -118,5 +118,5 @@ def _serve(answer: Callable[[bytes], Sequence[bytes]], cpu_seconds: int, memory_
 if __name__ == "__main__":
     # Isolated, Python knows the standard library and the installed packages: ours lie beside this folder.
     sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    module, _, name = sys.argv[1].partition(":")
+    module, _, name = sys.argv[1].rpartition(".")
     _serve(getattr(importlib.import_module(module), name), int(sys.argv[2]), int(sys.argv[3]))

@@ -34,7 +34,7 @@ SAFE_TAGS = {
     "h2", "h3", "h4", "h5", "h6", "a", "img", "figure", "figcaption",
 }  # fmt: skip
 SAFE_ATTRIBUTES = {tag: TEXTS.get(tag, set()) | NUMBERS.get(tag, set()) for tag in (*TEXTS, *NUMBERS)}
-CHILD = "judging.sanitise:clean"
+CHILD = "judging.sanitise.clean"
 
 
 @dataclass(frozen=True, slots=True)

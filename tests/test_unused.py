@@ -12,6 +12,8 @@ EXCEPTIONS = {
     "judging.encodings.differing_lines": "for the look at a file before it is kept",
     "judging.file_options.options_from": "for the look at a file before it is kept",
     "judging.services.judgment_formats.grades_in": "for the look at a file before it is kept",
+    "judging.services.images.store_images": "for keeping what was looked at",
+    "judging.services.item_frame.preview_response": "for the look at a file before it is kept",
     "analytics.estimation.comparison.welch": "kept for runs that were measured on different topics",
     "analytics.estimation.ratios.ratio_estimates": "ratios without their values by topic, which most tests ask for",
     "analytics.estimation.group_sequential.crossing_probabilities": "what given bounds spend, for benchmarks",
