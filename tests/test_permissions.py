@@ -60,6 +60,7 @@ AUDIENCE: dict[str, set[str]] = {
     "judging:revise": {ASSESSOR},
     "judging:heartbeat": {ASSESSOR},
     "judging:history": {ASSESSOR},
+    "judging:questions": {ASSESSOR},
     "judging:batch": {ASSESSOR},
     "judging:instructions": {ASSESSOR},  # and of them only machines
     "judging:consent": {ASSESSOR},

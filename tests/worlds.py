@@ -165,6 +165,9 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
     )
     drawing = Job.objects.create(kind="draw", payload={"campaign": str(campaign.pk)}, requested_by=manager)
     message = Message.objects.create(assessor=bob, sender=manager, text="Please read the narrative again.")
+    question = Message.objects.create(
+        assessor=bob, sender=bob.user, text="Which year?", is_from_assessor=True
+    )
     webhook = Webhook.objects.create(user=manager, url="https://hooks.example/", secret="not a secret")
     token = ApiToken.objects.create(user=manager, name="key", key_sha256=uuid.uuid4().hex * 2)
     run = collection.runs.first()
@@ -185,6 +188,15 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
         "invitation_id": invitation.pk,
         "participant_id": participant.pk,
         "message_id": message.pk,
+        **dict.fromkeys(
+            [
+                "console:message-thread message_id",
+                "console:message-close message_id",
+                "console:api-question-answer message_id",
+                "console:api-question-close message_id",
+            ],
+            question.pk,
+        ),
         "webhook_id": webhook.pk,
         "token_id": token.pk,
         "job_id": job.pk,

@@ -258,9 +258,18 @@ class Adjudication(models.Model):
 
 
 class Message(models.Model):
-    """A manager's message to an assessor; it stays on their pages until they mark it as read."""
+    """A message between a manager and one assessor, in either direction, which no other assessor sees.
+
+    `thread` is the message that it answers, `item` the document that was on the screen when an assessor asked.
+    `read_at` says when whom it is for marked it as read; a question is read by being answered or closed.
+    """
 
     assessor = models.ForeignKey(Assessor, on_delete=models.PROTECT, related_name="messages")
+    is_from_assessor = models.BooleanField(default=False, db_default=False)
+    thread = models.ForeignKey(
+        "self", null=True, on_delete=models.PROTECT, related_name="answers", db_index=False
+    )
+    item = models.ForeignKey(Item, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
     sender = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     text = models.CharField(max_length=2000)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -269,6 +278,15 @@ class Message(models.Model):
     class Meta:
         ordering = ["-id"]
         constraints = [models.CheckConstraint(name="judging_message_text", condition=~Q(text=""))]
+        indexes = [
+            models.Index(
+                name="judging_message_open",
+                fields=["assessor"],
+                condition=Q(is_from_assessor=True, read_at=None),
+            ),
+            models.Index(name="judging_message_item", fields=["item"], condition=Q(item__isnull=False)),
+            models.Index(name="judging_message_thread", fields=["thread"], condition=Q(thread__isnull=False)),
+        ]
 
     def __str__(self) -> str:
         return self.text[:50]

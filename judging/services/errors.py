@@ -137,6 +137,18 @@ class MessageUnfit(Refused):
     title = "A message has 1 to 2,000 characters"
 
 
+class TooManyQuestions(Refused):
+    status = 409
+    title = "20 of your questions wait for an answer already"
+
+
+class QuestionSecret(Refused):
+    """For managers alone: assessors never meet it."""
+
+    status = 409
+    title = "The document is a check or an audit for this assessor; say that the answer does not give it away"
+
+
 class KindUnknown(Refused):
     title = "Unknown kind of judging"
 

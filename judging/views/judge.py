@@ -68,7 +68,7 @@ def judge(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     gate = next_gate(assessor)
     if gate is not None:
         return redirect(gate, campaign_id=campaign_id)
-    addresses = ("claim", "submit", "revise", "history", "heartbeat")
+    addresses = ("claim", "submit", "revise", "history", "heartbeat", "questions")
     state = {
         **{f"{name}_url": reverse(f"judging:{name}", args=[campaign_id]) for name in addresses},
         "home_url": reverse("judging:home"),
@@ -81,6 +81,8 @@ def judge(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "break_minutes": campaign.break_minutes,
         "highlights_terms": campaign.highlights_terms,
         "completion": _completion(assessor),
+        "read_url": reverse("judging:message-read", args=[0]),
+        "asks": letters.asks(assessor),
     }
     context = {
         "campaign": campaign,

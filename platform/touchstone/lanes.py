@@ -49,6 +49,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("layout", HEAVY, is_counted=False),
     Kind("release", HEAVY),
     Kind("letters", MAIL, is_counted=False),
+    Kind("notices", NUMBERS),
 )
 PARTS = [kind.key for kind in KINDS if not kind.is_counted]
 _by_key = {kind.key: kind for kind in KINDS}

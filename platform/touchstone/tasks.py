@@ -28,6 +28,7 @@ from touchstone.api.rate_limits import prune_counters
 from touchstone.ledger.sealing import KIND, seal_by_job, start_due_seals
 from touchstone.letters.queueing import KIND as LETTERS
 from touchstone.letters.sending import send_by_job, start_due_letters
+from touchstone.notices import start_due_notices
 from touchstone.retention import start_due_retention
 
 logger = logging.getLogger(__name__)
@@ -62,6 +63,7 @@ def tick() -> None:
         start_due_feasibility,
         start_due_seals,
         start_due_retention,
+        start_due_notices,
         start_due_letters,
     )
     for step in (jobs.sweep, *due, settle_ended, *PRUNING):

@@ -6,6 +6,7 @@ from typing import Any
 from django.urls import reverse
 from django.utils import timezone
 
+from console.manager.messages import questions_need
 from console.manager.stuck import stuck_need
 from judging.models import Campaign
 
@@ -21,6 +22,8 @@ def needs(row: Any, shown: dict[str, Any]) -> list[Need]:
     if row.state == Campaign.State.OPEN:
         stuck = stuck_need(row)
         alerts += [*([stuck] if stuck else []), *_of_audits(row, shown), *_of_work(row, shown)]
+    question = questions_need(row)
+    alerts += [question] if question else []
     computation = shown["computation"]
     if computation is not None and computation.n_flags:
         n = computation.n_flags

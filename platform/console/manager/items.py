@@ -20,6 +20,7 @@ from analytics.services.recomputation import latest_computation
 from console.filtering import ITEM_ORDERS, ListPage, item_order, items_asked, judgments_asked
 from console.manager.adjudication import PURPOSES
 from console.manager.item_history import history_of
+from console.manager.messages import threads_context
 from judging.judgment_filters import ITEMS, JUDGMENTS, Filter, filters_of
 from judging.models import Campaign, Item, PlacesLeft, Slot
 from judging.services.access import managers_only
@@ -167,6 +168,7 @@ def item(request: HttpRequest, campaign_id: uuid.UUID, item_id: uuid.UUID) -> Ht
         "frame_url": reverse("console:adjudication-document", args=[row.pk, found.pk]),
         "grades": grades,
         **history,
+        **threads_context(found),
     }
     return render(request, "console/manager/item.html", context)
 

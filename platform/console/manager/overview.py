@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Count, Exists, OuterRef, Subquery, Sum, Value
+from django.db.models import Count, Exists, Min, OuterRef, Subquery, Sum, Value
 from django.db.models.functions import Coalesce, JSONObject
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -26,7 +26,7 @@ from console.manager.alerts import needs
 from console.manager.design import draw_context
 from console.manager.events import events_in_words, events_of
 from console.researcher.plots import plot_answer
-from judging.models import Assessor, Campaign
+from judging.models import Assessor, Campaign, Message
 from judging.services.access import managers_only
 from judging.services.progress import Progress, progress
 from sampling.models import Audit, AuditSchedule
@@ -70,11 +70,15 @@ def _campaign_row(campaign_id: uuid.UUID, user: Any) -> Any:
     """Return the campaign with what single rows know: who is there, the newest audit."""
     people = Assessor.objects.filter(campaign=OuterRef("pk"), status=Assessor.Status.ACTIVE)
     audit = Audit.objects.filter(campaign=OuterRef("pk")).order_by("-sequence")
+    open_ones = Message.objects.filter(assessor__campaign=OuterRef("pk"), is_from_assessor=True, read_at=None)
+    asked = open_ones.order_by().values("assessor__campaign")
     of_campaign = people.order_by().values("campaign")
     rows = Campaign.objects.select_related("collection", "scale", "places_left").annotate(
         tiers=Subquery(of_campaign.annotate(found=ArrayAgg("tier", distinct=True)).values("found")),
         judges_here=Exists(people.filter(user=user)),
         is_gold_alone=Exists(people.filter(tier=Assessor.Tier.GOLD).judges()),
+        n_questions=Coalesce(Subquery(asked.annotate(n=Count("pk")).values("n")), 0),
+        first_question=Subquery(asked.annotate(first=Min("pk")).values("first")),
         n_stored=Subquery(
             Assessor.objects.filter(campaign=OuterRef("pk")).order_by().values("campaign")
             .annotate(n=Sum("n_judged")).values("n")

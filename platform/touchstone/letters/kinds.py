@@ -1,6 +1,9 @@
 """The kinds of letters, in one table: what each is about, and whether a person may switch it off."""
 
 from dataclasses import dataclass
+from typing import Any
+
+from django.utils.translation import gettext_lazy as _
 
 
 @dataclass(frozen=True)
@@ -11,7 +14,7 @@ class LetterKind:
     """
 
     key: str
-    label: str
+    label: Any  # text, where an assessor reads it in their language
     role: str = ""
     is_optional: bool = True
     days_between: int = 1
@@ -19,7 +22,7 @@ class LetterKind:
 
 INVITATION = LetterKind("invitation", "An invitation", is_optional=False)
 PASSWORD = LetterKind("password", "A link to set a password", is_optional=False)
-GOLD = LetterKind("gold", "Gold work is waiting for me")
+GOLD = LetterKind("gold", _("Gold work is waiting for me"))
 UNJUDGED = LetterKind(
     "unjudged", "An audit is due, and nobody is there to judge it", "manager", days_between=7
 )

@@ -18,14 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.utils.translation import gettext
 
-from touchstone.letters.queueing import absolute, link_of, one_line, site_host
+from touchstone.letters.queueing import absolute, in_language_of, link_of, one_line, site_host
 from touchstone.letters.unsubscribing import unsubscribe_path
 from touchstone.models import Letter
 
 WHOLE_SECONDS = 60.0  # of one letter: a server that sends a byte now and then runs into no time-out
 FOOT = "Touchstone, {site}"
-SWITCH = "To get no more letters of this kind: {address}"
 
 
 class NotTaken(Exception):
@@ -55,7 +55,9 @@ def message_of(letter: Letter) -> EmailMessage:
     if path:
         message["List-Unsubscribe"] = f"<{absolute(path)}>"
         message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
-        foot = f"{foot}\n{SWITCH.format(address=absolute(path))}"
+        with in_language_of(letter.user):
+            switch = gettext("To get no more letters of this kind: %(address)s") % {"address": absolute(path)}
+        foot = f"{foot}\n{switch}"
     parts = [part for part in (letter.text, link_of(letter), f"-- \n{foot}") if part]
     message.set_content("\n\n".join(parts) + "\n", cte="quoted-printable")
     return message

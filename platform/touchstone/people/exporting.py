@@ -160,7 +160,9 @@ def _judging(user: User) -> Iterable[str]:
                 "completed_at",
             ),
             "names_in_imported_files": _rows(ImportedName.objects.filter(about), "source", "name"),
-            "messages": _rows(Message.objects.filter(about), CAMPAIGN, "text", "created_at", "read_at"),
+            "messages": _rows(
+                Message.objects.filter(about), CAMPAIGN, "is_from_assessor", "text", "created_at", "read_at"
+            ),
             "training_answers": _rows(
                 TrainingAnswer.objects.filter(about), CAMPAIGN, "attempt", "grade", "created_at"
             ),

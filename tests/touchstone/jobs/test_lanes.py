@@ -14,6 +14,7 @@ from job_kinds import gate, in_thread, marks, queue, state_of, until
 import analytics.tasks
 import judging.tasks
 import sampling.tasks
+import touchstone.notices
 import touchstone.retention
 import touchstone.tasks
 from judging.models import Collection
@@ -39,7 +40,8 @@ def next_of(lane):
 
 
 def test_every_kind_that_is_done_names_its_lane():
-    of_apps = (analytics.tasks, judging.tasks, sampling.tasks, touchstone.retention, touchstone.tasks)
+    roof = (touchstone.notices, touchstone.retention, touchstone.tasks)
+    of_apps = (analytics.tasks, judging.tasks, sampling.tasks, *roof)
     tasks = {module.__name__ for module in of_apps}
     done = {kind for kind, handler in jobs._handlers.items() if handler.__module__ in tasks}
     assert done == {kind.key for kind in lanes.KINDS}
