@@ -106,7 +106,8 @@ def _light(rows: Any) -> Any:
 def _question(campaign_id: uuid.UUID, message_id: int) -> Message:
     rows = Message.objects.filter(assessor__campaign=campaign_id, is_from_assessor=True)
     joined = rows.select_related("assessor__user", "assessor__campaign", "item__topic", "item__document")
-    return get_object_or_404(_light(joined), pk=message_id)
+    found: Message = get_object_or_404(_light(joined), pk=message_id)
+    return found
 
 
 def _thread_page(

@@ -176,18 +176,24 @@ class Folder:
 
     def send(self, letter: Letter, hand_over: Callable[[], None]) -> str:
         path = letter_file(letter.pk)
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        part = path.with_name(f".{letter.pk}")
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(message_of(letter).as_bytes())
-            file.flush()
-            os.fsync(file.fileno())
-        part.rename(path)
+        try:
+            self._write(path, message_of(letter).as_bytes())
+        except OSError as fault:  # no space, or a container that may not write: pages show the link meanwhile
+            raise NotTaken(_words(fault), is_of_server=True) from fault
         return f"written into var/mail/{path.name}"
 
     def close(self) -> None:
         """Nothing is open."""
+
+    def _write(self, path: Path, content: bytes) -> None:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        part = path.with_name(f".{path.name}")
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.rename(path)
 
 
 def letter_file(key: Any) -> Path:
