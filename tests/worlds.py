@@ -226,6 +226,7 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
         "console:manage-invitation-revoke link_id": invite(role="researcher", actor=manager)[0].pk,
         "person_id": bob.user_id,
         "link-invitation token": invite(role="researcher", actor=manager)[1],
+        "link-address token": "x" * 43,
         "link-password token": make_password_link(user=bob.user, actor=manager)[1],
         "console:api-lease-release token": lent.token,
     }

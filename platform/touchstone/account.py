@@ -15,6 +15,7 @@ from django.views.decorators.cache import never_cache
 
 from judging.forms import password_field
 from touchstone.api.rate_limits import Limit, count, give_back, longest_wait
+from touchstone.links import make_address_link
 from touchstone.logins import WINDOW, too_many_words
 from touchstone.models import User, record, user_of
 from touchstone.readers import zone_names
@@ -58,6 +59,19 @@ class ZoneForm(AccountForm):
         return gettext("Your time zone is stored.")
 
 
+class AddressForm(AccountForm):
+    part = "address"
+    email = forms.EmailField(
+        label=_("E-mail"), max_length=254, widget=forms.EmailInput(attrs={"autocomplete": "email"})
+    )
+
+    def save(self) -> str:
+        """Write to the address; it is the account's once the link in the letter is opened."""
+        link = make_address_link(user=self.user, email=self.cleaned_data["email"])
+        words = gettext("A letter with a link is on its way to %(email)s. Open it to use the address.")
+        return words % {"email": link.email}
+
+
 class OwnPassword(AccountForm):
     """Whatever lets somebody in asks for the present password; wrong ones are counted like those at the log-in."""
 
@@ -98,8 +112,8 @@ class PasswordForm(OwnPassword):
         return gettext("Your new password is stored. You were logged out everywhere else.")
 
 
-FORMS: dict[str, type[NameForm | ZoneForm | PasswordForm]] = {
-    form.part: form for form in (NameForm, ZoneForm, PasswordForm)
+FORMS: dict[str, type[NameForm | ZoneForm | AddressForm | PasswordForm]] = {
+    form.part: form for form in (NameForm, ZoneForm, AddressForm, PasswordForm)
 }
 
 
@@ -107,7 +121,11 @@ FORMS: dict[str, type[NameForm | ZoneForm | PasswordForm]] = {
 def account(request: HttpRequest) -> HttpResponse:
     """One's own account; a POST names the part that it changes."""
     user = user_of(request)
-    known = {"name": {"name": user.first_name}, "zone": {"zone": user.time_zone}}
+    known = {
+        "name": {"name": user.first_name},
+        "zone": {"zone": user.time_zone},
+        "address": {"email": user.email},
+    }
     made = {part: form(user=user, initial=known.get(part)) for part, form in FORMS.items()}
     status = 200
     if request.method == "POST":

@@ -35,6 +35,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("audit", QUICK),
     Kind("order", QUICK),
     Kind("seal", QUICK),
+    Kind("forgotten", QUICK, is_counted=False),
     Kind("estimate", NUMBERS),
     Kind("estimate-part", NUMBERS, is_counted=False),
     Kind("estimate-merge", NUMBERS, is_counted=False),

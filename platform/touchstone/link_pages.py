@@ -3,9 +3,12 @@
 Opening a link changes nothing: mail programs open links to look at them. The form on its page does.
 """
 
+import hashlib
+import math
 from collections.abc import Callable
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
@@ -18,8 +21,10 @@ from judging.forms import NewAccountForm, NewPasswordForm
 from judging.services.entry import propose_password, propose_username
 from judging.services.errors import UserNameTaken
 from touchstone import links
+from touchstone.api.rate_limits import Limit, address_of, count, longest_wait
+from touchstone.letters.queueing import letters_are_sent
 from touchstone.links import LinkUnusable
-from touchstone.logins import remember_device
+from touchstone.logins import WINDOW, remember_device, too_many_words, typed_name
 from touchstone.models import User
 
 Page = Callable[[HttpRequest, str], HttpResponse]
@@ -88,8 +93,40 @@ def new_password(request: HttpRequest, token: str) -> HttpResponse:
     return _enter(request, user)
 
 
+@_one_time
+def address(request: HttpRequest, token: str) -> HttpResponse:
+    """The proof that letters to an address arrive."""
+    link = links.usable_link(kind=links.ADDRESS, token=token)
+    if request.method != "POST":
+        return render(request, "link_address.html", {"email": link.email})
+    user = links.prove_address(token=token)
+    messages.success(request, gettext("Letters now go to %(email)s.") % {"email": user.email})
+    return redirect("account" if request.user == user else "login")
+
+
 @never_cache
 @login_not_required
 def forgotten(request: HttpRequest) -> HttpResponse:
-    """What to do about a forgotten password; the log-in's form sends here too."""
-    return render(request, "forgotten.html")
+    """A letter with a link to whoever forgot a password; the answer is the same whether there is such an account."""
+    if request.method != "POST" or not letters_are_sent():
+        return render(request, "forgotten.html", {"letters_are_sent": letters_are_sent()})
+    name = typed_name(request)
+    if not name:
+        return render(request, "forgotten.html", {"letters_are_sent": True, "is_empty": True}, status=400)
+    wait = longest_wait(count(_limits(request, name)))
+    if wait is not None:
+        answer = render(
+            request, "forgotten.html", {"letters_are_sent": True, "refused": too_many_words(wait)}, status=429
+        )
+        answer["Retry-After"] = str(math.ceil(wait))
+        return answer
+    links.ask_for_password(name)
+    return render(request, "forgotten.html", {"letters_are_sent": True, "is_asked": True})
+
+
+def _limits(request: HttpRequest, name: str) -> list[Limit]:
+    hashed = hashlib.sha256(name.casefold().encode(errors="replace")).hexdigest()
+    return [
+        Limit(f"forgotten address {address_of(request)}", settings.LOGIN_TRIES_PER_ADDRESS, WINDOW),
+        Limit(f"forgotten name {hashed}", settings.LOGIN_TRIES, WINDOW),
+    ]

@@ -28,6 +28,7 @@ from touchstone.api.rate_limits import prune_counters
 from touchstone.ledger.sealing import KIND, seal_by_job, start_due_seals
 from touchstone.letters.queueing import KIND as LETTERS
 from touchstone.letters.sending import send_by_job, start_due_letters
+from touchstone.links import FORGOTTEN, write_password_letters
 from touchstone.notices import start_due_notices
 from touchstone.retention import start_due_retention
 
@@ -45,6 +46,11 @@ def work(lane: str) -> None:
 @jobs.handler(KIND, needs_room=False)
 def seal(context: jobs.Context) -> None:
     seal_by_job(context)
+
+
+@jobs.handler(FORGOTTEN, needs_room=False)
+def _write_password_letters(context: jobs.Context) -> None:
+    write_password_letters(context)
 
 
 @jobs.handler(LETTERS, needs_room=False)

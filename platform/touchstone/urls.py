@@ -20,6 +20,7 @@ urlpatterns = [
     path("login/forgotten/", link_pages.forgotten, name="forgotten"),
     path("login/invited/<str:token>/", link_pages.invited, name="link-invitation"),
     path("login/password/<str:token>/", link_pages.new_password, name="link-password"),
+    path("login/address/<str:token>/", link_pages.address, name="link-address"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("language/", languages.choose, name="language"),
     path("account/", account.account, name="account"),

@@ -17,6 +17,7 @@ from judging.models import Assessor, Campaign, ImportedName, Participant
 from judging.services.access import managers_only
 from judging.services.errors import Refused
 from touchstone import links, users
+from touchstone.letters.queueing import letters_are_sent
 from touchstone.models import AccountLink, User, user_of
 
 PAGE = 50
@@ -65,6 +66,7 @@ def all_users(request: HttpRequest) -> HttpResponse:
         kind=links.INVITATION, used_at=None, revoked_at=None, expires_at__gt=Now()
     )
     context |= {
+        "letters_are_sent": letters_are_sent(),
         "filter": asked,
         "page": page,
         "people": [(person, tiers.get(person.pk, [])) for person in people],

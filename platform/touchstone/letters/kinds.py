@@ -22,13 +22,14 @@ class LetterKind:
 
 INVITATION = LetterKind("invitation", "An invitation", is_optional=False)
 PASSWORD = LetterKind("password", "A link to set a password", is_optional=False)
+ADDRESS = LetterKind("address", "A link that confirms an address", is_optional=False)
 GOLD = LetterKind("gold", _("Gold work is waiting for me"))
 UNJUDGED = LetterKind(
     "unjudged", "An audit is due, and nobody is there to judge it", "manager", days_between=7
 )
 STUCK = LetterKind("stuck", "Items of a campaign cannot be finished", "manager", days_between=7)
 QUESTION = LetterKind("question", "An assessor has a question", "manager")
-KINDS: tuple[LetterKind, ...] = (INVITATION, PASSWORD, GOLD, UNJUDGED, STUCK, QUESTION)
+KINDS: tuple[LetterKind, ...] = (INVITATION, PASSWORD, ADDRESS, GOLD, UNJUDGED, STUCK, QUESTION)
 BY_KEY = {kind.key: kind for kind in KINDS}
 
 

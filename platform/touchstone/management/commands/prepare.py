@@ -51,6 +51,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--check", action="store_true", help="change nothing; say how the database differs (exit code 3)"
         )
+        parser.add_argument(
+            "--no-link", action="store_true", help="print no link for a first manager where there is none"
+        )
         parser.add_argument("--demo", action="store_true", help="load the demo where it is not loaded yet")
         parser.add_argument(
             "--collection", help="for the demo: a folder to load instead of the standard library"
@@ -69,6 +72,8 @@ class Command(BaseCommand):
             call_command("collectstatic", verbosity=0, interactive=False)
         if demo:
             call_command("load_demo", collection=collection)
+        elif not options["no_link"]:
+            call_command("invite", role="manager", if_none=True, stdout=self.stdout)
 
     def _say(self, line: str) -> None:
         self.stdout.write(line)
