@@ -193,6 +193,7 @@ BODIES: dict[str, Any] = {
     "conditions_create": {"same_judges": True, "same_period": True, "blind_to_system": True},
     "families_create": {"family": "all"},
     "draws_create": DESIGN,
+    "import_keep": {"files": [{"name": "more.jsonl", "kind": "documents"}]},
     "forecasts_create": DESIGN,
     "items_claim": {},
     "batch_create": {"judgments": []},
@@ -314,8 +315,12 @@ def import_something_unused(world: World, folder: Path) -> None:
     (folder / "unused.tsv").write_text("unused\tA topic that nobody needs\n")
     collection = world.campaign.collection
     import_topics(collection=collection, source=folder / "unused.tsv", name="unused.tsv")
-    world.names["import_id"] = Event.objects.filter(verb="imported topics").latest("id").pk
-    world.names["console:api-import-take-back import_id"] = collection.imports.first().pk
+    world.names["console:api-import-remove import_id"] = (
+        Event.objects.filter(verb="imported topics").latest("id").pk
+    )
+    world.names["console:api-import-take-back import_id"] = (
+        collection.imports.exclude(state="looked-at").first().pk
+    )
 
 
 def test_every_operation_is_reached_with_a_success(people, world, schema, tmp_path):

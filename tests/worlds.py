@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from django.core.files.base import ContentFile
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.urls.converters import IntConverter, UUIDConverter
 from django.utils import timezone
@@ -22,6 +23,7 @@ from analytics.releases.services import releasing
 from analytics.services.recomputation import recompute
 from judging.models import (
     Campaign,
+    Collection,
     CollectionMember,
     GoldAnswer,
     Import,
@@ -31,6 +33,7 @@ from judging.models import (
 )
 from judging.services.assign import claim
 from judging.services.entry import create_invitation
+from judging.services.looking import look, queue_look
 from sampling.services.auditing import audit
 from sampling.services.topic_checks import plan_checks
 from touchstone.letters.unsubscribing import signed
@@ -179,7 +182,12 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
         "topic_id": topic.topic_id,
         "topic_pk": topic.pk,
         "answer_pk": GoldAnswer.objects.filter(topic__collection=collection).first().pk,
-        "import_id": Event.objects.get(verb="imported topics", subject=f"collection:{collection.pk}").pk,
+        "import_id": look_at_topics(collection, manager).pk,
+        "console:api-import-remove import_id": Event.objects.get(
+            verb="imported topics", subject=f"collection:{collection.pk}"
+        ).pk,
+        "file": 0,
+        "document": 0,
         "doc_id": document.doc_id,
         "document_pk": document.pk,
         "run_id": run.pk,
@@ -230,6 +238,15 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
         "link-password token": make_password_link(user=bob.user, actor=manager)[1],
         "console:api-lease-release token": lent.token,
     }
+
+
+def look_at_topics(collection: Collection, manager: User) -> Import:
+    """Return an upload that was looked at and could be kept."""
+    files = [ContentFile(b'{"_id": "d9", "text": "Another document"}\n', name="more.jsonl")]
+    made = queue_look(collection=collection, files=files, user=manager)
+    Job.objects.filter(payload__import=str(made.pk)).delete()  # it is done here
+    look(made)
+    return Import.objects.get(pk=made.pk)
 
 
 def make_release(campaign: Campaign, manager: User) -> Release:

@@ -71,6 +71,7 @@ def import_gold(
     repeats: str,
     chosen: str,
     by_topic: bool,
+    skips_unknown: bool,
     options: FileOptions,
     progress: Progress | None,
     actor: User | None,
@@ -96,7 +97,7 @@ def import_gold(
         rows = _rows(found, file, grade_map, allowed)
         copy_rows("incoming", f"{INCOMING}, probability double precision", rows)
         n_repeats = keep_one(repeats)
-        find_pairs(file, collection)
+        n_unknown = find_pairs(file, collection, skips_unknown=skips_unknown)
         _refuse_two_chances(file)
         if campaign is not None and is_audit:
             _run("DROP TABLE IF EXISTS pg_temp.chosen")
@@ -110,6 +111,8 @@ def import_gold(
             "source": source_name,
             "import": str(made.pk),
         }
+        if n_unknown:
+            facts["n_unknown"] = n_unknown
         if n_repeats:
             facts |= {"repeats": repeats, "n_repeats": n_repeats}
         record("imported gold answers", collection, actor=actor, n_gold_answers=count, **facts, **span)

@@ -61,6 +61,12 @@ def add_file(
     made.save(update_fields=["files"])
 
 
+def keep_state(made: Import) -> None:
+    """Say that an import that was looked at is kept now; the caller has locked it."""
+    made.state = Import.State.KEPT
+    Import.objects.filter(pk=made.pk).update(state=made.state, kept_at=Now())
+
+
 def add_table(made: Import, file: JudgmentFile, kind: str, n: int, rows: Rows) -> None:
     """Note what a file of grades brought: so many gold answers or judgments, and between which ids they are."""
     digest = file.stream.digest.hexdigest()

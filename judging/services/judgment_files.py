@@ -61,6 +61,7 @@ def import_judgments(
     complete: bool | None = False,
     gold_chosen: str = UNKNOWN.key,
     by_topic: bool = False,
+    skips_unknown: bool = False,
     options: FileOptions = PLAIN,
     warn: Callable[[str], None] = lambda _: None,
     progress: Progress | None = None,
@@ -77,7 +78,8 @@ def import_judgments(
     its pairs as a draw; `method_codes` as in `judging.samples.prel_probabilities`. `complete`: the file is all there
     is, whose items want as many judgments as they have there; None says so of a campaign that has nothing yet.
     `gold_chosen`, `by_topic`: how gold was chosen among the campaign's judged documents, `judging.gold_choices`; `warn`
-    is told what that assumes. `options` say how the file is read; their grade map counts where no other is given.
+    is told what that assumes. `skips_unknown`: rows of topics and documents that the collection lacks are left out, not
+    refused. `options` say how the file is read; their grade map counts where no other is given.
     """
     if repeats not in REPEATS:
         raise ImportRefused(f"repeats must be one of {', '.join(REPEATS)}, not {repeats!r}")
@@ -108,7 +110,10 @@ def import_judgments(
     if is_audit and not as_gold:
         raise ImportRefused("how gold was chosen is said of gold answers alone")
     if form.sample is not None:
+        if skips_unknown:
+            raise ImportRefused("a sample is imported whole: nothing of it can be left out")
         return import_sample(kind=kind, method_codes=method_codes, **common)
+    common["skips_unknown"] = skips_unknown
     if as_gold:
         return import_gold(collection=collection, chosen=gold_chosen, by_topic=by_topic, say=warn, **common)
     return _import_labels(kind=kind, is_all=is_all, **common)
@@ -125,6 +130,7 @@ def _import_labels(
     repeats: str,
     kind: str,
     is_all: bool,
+    skips_unknown: bool,
     options: FileOptions,
     progress: Progress | None,
     actor: User | None,
@@ -143,7 +149,7 @@ def _import_labels(
         found = numbered_records(records, stream, progress, "judgments", faults)
         copy_rows("incoming", INCOMING, _rows(found, file, grade_map, set(campaign.scale.values())))
         n_repeats = keep_one(repeats)
-        find_pairs(file, campaign.collection)
+        n_unknown = find_pairs(file, campaign.collection, skips_unknown=skips_unknown)
         facts: dict[str, Any] = {
             "file": name,
             "sha256": stream.digest.hexdigest(),
@@ -151,6 +157,8 @@ def _import_labels(
             "source": source_name,
             "import": str(made.pk),
         }
+        if n_unknown:
+            facts["n_unknown"] = n_unknown
         if n_repeats:
             facts |= {"repeats": repeats, "n_repeats": n_repeats}
         if is_all:

@@ -61,6 +61,8 @@ class JudgmentFormat:
         probabilities; never gold answers.
     has_probabilities : bool
         Records of gold answers may say with which probability the document was chosen.
+    usual_map : str
+        The grade map that a look proposes, where the format has codes that are no grades.
     """
 
     key: str
@@ -71,6 +73,7 @@ class JudgmentFormat:
     names_assessors: bool
     sample: SampleReader | None = None
     has_probabilities: bool = False
+    usual_map: str = ""
 
 
 def _cranfield(
@@ -148,6 +151,7 @@ FORMATS = (
         _cranfield,
         _in_columns("topic", "document", "grade"),
         names_assessors=False,
+        usual_map="1=3,2=3,3=2,4=1,5=0,-1=0",  # 1 is best, 4 least; -1 and 5 are not relevant
     ),
     JudgmentFormat(
         "prels",

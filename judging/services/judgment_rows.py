@@ -42,6 +42,7 @@ UNKNOWN_TOPIC = "SELECT ordinal, topic_name FROM found WHERE topic_id IS NULL OR
 UNKNOWN_DOCUMENT = (
     "SELECT ordinal, document_name FROM found WHERE document_id IS NULL ORDER BY ordinal LIMIT 1"
 )
+LEAVE_OUT_UNKNOWN = "DELETE FROM found WHERE topic_id IS NULL OR document_id IS NULL"
 GOLD_TWICE = """
 SELECT ordinal, document_name, topic_name, grade, first FROM (
   SELECT *, first_value(grade) OVER (PARTITION BY topic_id, document_id ORDER BY ordinal) AS first FROM found) f
@@ -72,17 +73,25 @@ def _refuse_first(file: JudgmentFile, parameters: dict[str, Any], faults: list[F
         file.refuse(*min(found))
 
 
-def find_pairs(file: JudgmentFile, collection: Collection) -> None:
-    """Make the table `found` from `incoming`: its topics and documents as rows; refuse what is unknown."""
+def find_pairs(file: JudgmentFile, collection: Collection, *, skips_unknown: bool = False) -> int:
+    """Make the table `found` from `incoming`: its topics and documents as rows.
+
+    What is unknown is refused, or, with `skips_unknown`, left out: return how many rows that are.
+    """
+    n_unknown = 0
     with connection.cursor() as cursor:
         cursor.execute("DROP TABLE IF EXISTS pg_temp.found")
         cursor.execute(FIND, {"collection": collection.pk})
+        if skips_unknown:
+            cursor.execute(LEAVE_OUT_UNKNOWN)
+            n_unknown = int(cursor.rowcount)
         cursor.execute("ANALYZE found")
     faults = [
         (UNKNOWN_TOPIC, "topic", "the collection has no topic {}"),
         (UNKNOWN_DOCUMENT, "document", "the collection has no document {}"),
     ]
     _refuse_first(file, {}, faults)
+    return n_unknown
 
 
 KEEP_ONE = """

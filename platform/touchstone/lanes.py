@@ -29,6 +29,8 @@ class Kind:
 
 KINDS: tuple[Kind, ...] = (
     Kind("import", QUICK, heavy_from=10_000_000),
+    Kind("look", QUICK, heavy_from=10_000_000),
+    Kind("keep", QUICK, heavy_from=10_000_000),
     Kind("run-upload", QUICK),
     Kind("forecast", QUICK),
     Kind("reuse", QUICK),

@@ -17,6 +17,7 @@ from console.manager import (
     errors,
     events,
     gold,
+    imports,
     items,
     messages,
     overview,
@@ -60,6 +61,21 @@ urlpatterns = [
     path("manage/users/<int:person_id>/password/", users.make_password_link, name="manage-user-password"),
     path("manage/users/<int:person_id>/sessions/", users.end_sessions, name="manage-user-sessions"),
     path("manage/users/<int:person_id>/open/", users.set_open, name="manage-user-open"),
+    path(
+        "manage/collections/<uuid:collection_id>/imports/<uuid:import_id>/",
+        imports.one_import,
+        name="manage-import",
+    ),
+    path(
+        "manage/collections/<uuid:collection_id>/imports/<uuid:import_id>/discard/",
+        imports.discard_import,
+        name="manage-import-discard",
+    ),
+    path(
+        "manage/collections/<uuid:collection_id>/imports/<uuid:import_id>/files/<int:file>/documents/<int:document>/",
+        imports.preview,
+        name="manage-import-document",
+    ),
     path("manage/deleted/", deletion.deleted_items, name="manage-deleted"),
     path(
         "manage/campaigns/<uuid:campaign_id>/delete/", deletion.delete_campaign, name="manage-campaign-delete"

@@ -22,6 +22,7 @@ from judging.rankings import read_rankings, top
 from judging.services.campaigns import DEFAULT_GRADES, add_assessor, create_campaign, open_campaign
 from judging.services.errors import ImportRefused
 from judging.services.files import import_documents, import_runs, import_topics
+from judging.services.folder_imports import keep_folder, parse_settings
 from judging.services.judgment_files import import_judgments
 from judging.topics import read_topics
 from judging.trec import read_qrels
@@ -33,8 +34,8 @@ from sampling.services.auditing import audit
 from sampling.services.drawing import draw
 from touchstone.demo import docstrings, systems
 from touchstone.demo.filling import fill
-from touchstone.demo.folder import Folder, read_folder, read_grades
 from touchstone.demo.mixes import parse_mix
+from touchstone.demo.own_collection import look_for_demo, off_scale_words
 from touchstone.demo.runs import RunFiles, run_files, stored_records, write_run_file
 from touchstone.demo.simulated_campaign import DEPTH, known_grades, pooled_pairs
 from touchstone.demo.simulation import Simulation, judge_audits_for_ever
@@ -82,20 +83,26 @@ ERRING_ITEMS, ERRING_EACH, ERRING_AUDITED = 1340, 300, 300
 
 class Command(BaseCommand):
     started = time.monotonic()
+    settings_of_files: list[str] = []
     help = "Load the demo collection, its campaigns and its users (does nothing where they are already)."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--collection", help="a folder to load instead of Python's standard library")
+        parser.add_argument(
+            "--set", action="append", default=[], dest="settings_of_files", help="as in `demo`"
+        )
         parser.add_argument(
             "--judge",
             action="store_true",
             help="load no collection; judge the simulated campaigns, and what audits select there, until stopped",
         )
 
-    def handle(self, *args: Any, collection: str | None, judge: bool, **options: Any) -> None:
+    def handle(
+        self, *args: Any, collection: str | None, judge: bool, settings_of_files: list[str], **options: Any
+    ) -> None:
         if "DATABASE_URL" in os.environ:
             raise CommandError("the demo's accounts are not for a real database: use `manage.py demo`")
-        self.started = time.monotonic()
+        self.started, self.settings_of_files = time.monotonic(), settings_of_files
         with connection.cursor() as cursor:
             # Somebody's folder is read and searched within a transaction: on a busy machine that takes long.
             cursor.execute("SET idle_in_transaction_session_timeout = 0")
@@ -182,25 +189,18 @@ class Command(BaseCommand):
         return made
 
     def _folder(self, root: Path, name: str) -> Collection:
+        """Somebody's own collection: all that the look before the start has named, or nothing."""
+        cards, choices = look_for_demo(root, parse_settings(self.settings_of_files))
         with transaction.atomic():
-            return self._import_folder(read_folder(root), name)
-
-    def _import_folder(self, files: Folder, name: str) -> Collection:
-        made = Collection.objects.create(name=name, description=f"Loaded from a folder named {name}.")
-        n_documents = import_documents(collection=made, source=files.documents, name=files.documents.name)
-        n_topics = import_topics(
-            collection=made, source=files.topics, name=files.topics.name, file_format=files.topic_format
-        )
-        self._say(f"{n_documents} documents and {n_topics} topics imported")
-        if files.runs:
-            import_runs(collection=made, files=[(path, path.name) for path in files.runs])
-        with tempfile.TemporaryDirectory() as folder:
-            if not files.runs:
-                found = run_files(*stored_records(made), Path(folder), systems.rankings)
-                self._import_runs(made, found)
-            known = known_grades(read_grades(files), made)
-            if files.qrels is not None and known:
-                self._import_gold(made, known, Path(folder), files.qrels.name)
+            made = Collection.objects.create(name=name, description=f"Loaded from {root.name}.")
+            kept = keep_folder(collection=made, path=root, choices=choices)
+            for note in [*off_scale_words(cards), *kept.report["notes"]]:
+                self._say(note)
+            after = kept.report["after"]
+            self._say(", ".join(f"{n:,} {what}" for what, n in after.items() if n) + " imported")
+            if made.runs.count() < 2:
+                with tempfile.TemporaryDirectory() as folder:
+                    self._import_runs(made, run_files(*stored_records(made), Path(folder), systems.rankings))
         return made
 
     def _import_runs(self, made: Collection, files: RunFiles) -> None:
