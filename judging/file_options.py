@@ -180,10 +180,11 @@ class Ids:
 
     def id(self, value: str, line: int, column: int) -> str:
         """Return the id: checked, and with ``_`` for white space if that was chosen."""
-        words = value.split() if self.options.joins_ids else [value]
+        if not self.options.joins_ids:
+            return check_id(value, self.what, self.name, line, column)
+        words = value.split()
         joined = "_".join(words)
-        if self.options.joins_ids:
-            self._refuse_alike(joined, value, is_joined=len(words) > 1, line=line, column=column)
+        self._refuse_alike(joined, value, is_joined=len(words) > 1, line=line, column=column)
         checked = check_id(joined, self.what, self.name, line, column)
         if len(words) > 1:
             self.changes.n_joined += 1
