@@ -226,6 +226,9 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
         "console:api-campaign-job job_id": drawing.pk,
         "console:api-rounds-result job_id": rounds.pk,
         "judging:frame token": held.token,
+        "console:manage-import-take-back import_id": Import.objects.get(
+            kind="topics", collection=collection
+        ).pk,
         "console:api-import-rests import_id": Import.objects.get(kind="topics", collection=collection).pk,
         "console:api-import-take-back import_id": Import.objects.get(kind="topics", collection=collection).pk,
         "judging:join token": invitation.token,

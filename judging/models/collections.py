@@ -132,6 +132,13 @@ class Document(models.Model):
         return self.doc_id
 
 
+class RunManager(models.Manager["Run"]):
+    """The runs that are pooled and compared; `Run.everything` has those too that were set aside."""
+
+    def get_queryset(self) -> models.QuerySet["Run"]:
+        return super().get_queryset().filter(set_aside_at=None)
+
+
 class Run(models.Model):
     """One system's ranked lists; they live in one Parquet file (judging/rankings.py), not here."""
 
@@ -149,10 +156,22 @@ class Run(models.Model):
     group = models.CharField(max_length=200, blank=True, default="", db_default="")
     created_at = models.DateTimeField(auto_now_add=True)
     imported_by = _imported_by()
+    # Out of later pools, comparisons and releases; its tag is free. The event says who set it aside.
+    set_aside_at = models.DateTimeField(null=True, editable=False)
+    set_aside_why = models.CharField(max_length=2000, blank=True, default="", db_default="", editable=False)
+
+    objects = RunManager()
+    everything = models.Manager["Run"]()
 
     class Meta:
         ordering = ["run_id"]
-        constraints = [models.UniqueConstraint(name="judging_run_unique", fields=["collection", "run_id"])]
+        constraints = [
+            models.UniqueConstraint(
+                name="judging_run_tag",
+                fields=["collection", "run_id"],
+                condition=Q(set_aside_at__isnull=True),
+            )
+        ]
 
     def __str__(self) -> str:
         return self.run_id
@@ -183,16 +202,29 @@ class ScoreList(models.Model):
         return self.name
 
 
+class GoldManager(models.Manager["GoldAnswer"]):
+    """The gold answers in force; `GoldAnswer.everything` has those too that were withdrawn."""
+
+    def get_queryset(self) -> models.QuerySet["GoldAnswer"]:
+        return super().get_queryset().filter(grade__isnull=False)
+
+
 class GoldAnswer(models.Model):
-    """A grade known beforehand, from whom `source` names. Campaigns show some of these items unannounced."""
+    """A grade known beforehand, from whom `source` names. Campaigns show some of these items unannounced.
+
+    One without a grade was withdrawn: checks of it are decoys.
+    """
 
     topic = models.ForeignKey(Topic, on_delete=models.PROTECT, related_name="gold_answers")
     document = models.ForeignKey(Document, on_delete=models.PROTECT, related_name="gold_answers")
-    grade = models.SmallIntegerField()
+    grade = models.SmallIntegerField(null=True)
     source = models.CharField(max_length=100)
     version = models.PositiveIntegerField(default=1, db_default=1)  # the number of the version in force
     created_at = models.DateTimeField(auto_now_add=True)
     imported_by = _imported_by()
+
+    objects = GoldManager()
+    everything = models.Manager["GoldAnswer"]()
 
     class Meta:
         constraints = [
@@ -270,7 +302,7 @@ class GoldVersion(Version):
     """The grade of a gold answer from its correction on."""
 
     answer = models.ForeignKey(GoldAnswer, on_delete=models.PROTECT, related_name="versions", db_index=False)
-    grade = models.SmallIntegerField()
+    grade = models.SmallIntegerField(null=True)  # none: withdrawn
 
     class Meta:
         constraints = _version_constraints("goldversion", "answer")

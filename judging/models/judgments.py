@@ -173,6 +173,7 @@ class Judgment(models.Model):
     client_token = models.UUIDField(unique=True)
     active_milliseconds = models.PositiveIntegerField(default=0)
     document_version = models.PositiveIntegerField(default=1)
+    topic_version = models.IntegerField(default=1, db_default=1)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

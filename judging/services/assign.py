@@ -283,6 +283,7 @@ def _store(sql: str, facts: AssessorContext, sent: SubmittedJudgment, **more: An
         "client_token": sent.client_token,
         "active_milliseconds": sent.active_milliseconds,
         "document_version": facts.document_version,
+        "topic_version": facts.topic_version,
     }
     parameters = {
         **fields,

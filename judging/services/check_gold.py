@@ -28,7 +28,7 @@ CHECKS = """
 SELECT a.grade, count(*)
   FROM (SELECT DISTINCT item_id FROM judging_slot WHERE campaign_id = %s AND purpose = 'check') c
   JOIN judging_item i ON i.id = c.item_id
-  JOIN judging_goldanswer a ON a.topic_id = i.topic_id AND a.document_id = i.document_id
+  JOIN judging_goldanswer a ON a.topic_id = i.topic_id AND a.document_id = i.document_id AND a.grade IS NOT NULL
  GROUP BY a.grade
 """
 

@@ -49,8 +49,9 @@ SELECT ordinal, document_name, topic_name, grade, first FROM (
  WHERE grade <> first ORDER BY ordinal LIMIT 1
 """
 GOLD_KNOWN = """
-SELECT f.ordinal, f.document_name, f.topic_name, f.grade, g.grade FROM found f
-  JOIN judging_goldanswer g ON g.topic_id = f.topic_id AND g.document_id = f.document_id AND g.grade <> f.grade
+SELECT f.ordinal, f.document_name, f.topic_name, f.grade, coalesce(g.grade::text, 'none: it was withdrawn') FROM found f
+  JOIN judging_goldanswer g ON g.topic_id = f.topic_id AND g.document_id = f.document_id
+   AND g.grade IS DISTINCT FROM f.grade
  ORDER BY f.ordinal LIMIT 1
 """
 ADD_GOLD = """
@@ -193,6 +194,7 @@ SELECT f.*, gen_random_uuid() AS token, NULL::integer AS number,
        row_number() OVER (PARTITION BY f.item_id ORDER BY f.ordinal) AS turn
   FROM (SELECT f.*, a.assessor_id,
                (SELECT d.version FROM judging_document d WHERE d.id = f.document_id) AS version,
+               (SELECT t.version FROM judging_topic t WHERE t.id = f.topic_id) AS topic_version,
                (SELECT n.id FROM judging_item n WHERE n.campaign_id = %(campaign)s
                    AND n.topic_id = f.topic_id AND n.document_id = f.document_id) AS item_id
           FROM found f JOIN incoming_assessor a ON a.name = f.assessor) f
@@ -232,8 +234,9 @@ SELECT w.token, s.id, w.assessor_id, s.leased_at FROM wanted w JOIN judging_slot
 """
 ADD_JUDGMENTS = """
 INSERT INTO judging_judgment (item_id, assessor_id, sequence, grade, slot_id, lease_token, client_token,
-                              active_milliseconds, document_version, created_at)
-SELECT w.item_id, w.assessor_id, 1, w.grade, s.id, w.token, gen_random_uuid(), 0, w.version, statement_timestamp()
+                              active_milliseconds, document_version, topic_version, created_at)
+SELECT w.item_id, w.assessor_id, 1, w.grade, s.id, w.token, gen_random_uuid(), 0, w.version, w.topic_version,
+       statement_timestamp()
   FROM wanted w JOIN judging_slot s ON s.token = w.token ORDER BY w.ordinal
 """
 WANT_ALL = """
@@ -242,9 +245,10 @@ UPDATE judging_item i SET judgments_wanted = w.n
 """
 AUDIT_WANTED = """
 CREATE TEMPORARY TABLE wanted ON COMMIT DROP AS
-SELECT c.ordinal, c.item_id, c.grade, n.topic_id, d.version, a.assessor_id, gen_random_uuid() AS token, 1 AS number
+SELECT c.ordinal, c.item_id, c.grade, n.topic_id, d.version, t.version AS topic_version,
+       a.assessor_id, gen_random_uuid() AS token, 1 AS number
   FROM chosen c JOIN judging_item n ON n.id = c.item_id JOIN judging_document d ON d.id = n.document_id
-  CROSS JOIN incoming_assessor a
+  JOIN judging_topic t ON t.id = n.topic_id CROSS JOIN incoming_assessor a
  WHERE c.grade IS NOT NULL
 """
 MOST = "SELECT coalesce(max(n), 1) FROM (SELECT count(*) AS n FROM found GROUP BY topic_id, document_id) f"

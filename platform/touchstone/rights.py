@@ -103,7 +103,12 @@ TABLES: dict[str, Rights] = {
         hidden=("participant", "session", "study"),
     ),
     "judging_placesleft": Rights(changes=EVERY),
-    "judging_run": Rights(changes=("description", "group", "is_manual", "may_publish")),
+    "judging_run": Rights(
+        changes=(
+            *("description", "group", "is_manual", "may_publish"),
+            *("set_aside_at", "set_aside_why"),
+        )
+    ),
     "judging_scale": APPEND_ONLY,
     "judging_scorelist": APPEND_ONLY,
     "judging_slot": Rights(

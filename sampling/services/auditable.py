@@ -70,7 +70,7 @@ SELECT a.grade, g.grade, count(*)
          WHERE s.campaign_id = %s AND (s.purpose = 'check' OR s.was = 'check')
          ORDER BY j.item_id, j.assessor_id, j.sequence DESC) g
   JOIN judging_item i ON i.id = g.item_id
-  JOIN judging_goldanswer a ON a.topic_id = i.topic_id AND a.document_id = i.document_id
+  JOIN judging_goldanswer a ON a.topic_id = i.topic_id AND a.document_id = i.document_id AND a.grade IS NOT NULL
  GROUP BY 1, 2
 """
 

@@ -94,9 +94,19 @@ def population_of(campaign: Campaign, design: Design) -> Population:
     return Population(weights=weights, says=says, **common)
 
 
+def _runs_to_pool(campaign: Campaign) -> list[Run]:
+    """Return the collection's runs, and behind them those set aside that an earlier batch pooled: its pairs stay."""
+    runs = list(campaign.collection.runs.all())
+    drawn = list(campaign.draws.order_by("batch").values_list("created_at", flat=True))
+    if drawn:
+        aside = Run.everything.filter(collection=campaign.collection_id, created_at__lte=drawn[-1])
+        runs += aside.filter(set_aside_at__gt=drawn[0])
+    return runs
+
+
 def pairs_of_design(campaign: Campaign, design: Design) -> dict[str, Any]:
     """Return the fields of `PooledPairs`, or refuse the design by name."""
-    runs = list(campaign.collection.runs.all())
+    runs = _runs_to_pool(campaign)
     if not runs:
         raise DrawRefused("the collection has no runs: there is nothing to pool")
     topics = sorted(campaign.collection.topics.values_list("topic_id", flat=True))

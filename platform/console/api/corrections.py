@@ -90,7 +90,12 @@ class TopicCorrection(WithReason):
 
 
 class GoldCorrection(WithReason):
-    grade = WholeNumber(min_value=0, max_value=9)
+    grade = WholeNumber(
+        min_value=0,
+        max_value=9,
+        allow_null=True,
+        help_text="Null withdraws the answer: there is none any more.",
+    )
 
 
 class Versions(generics.ListAPIView[Any]):
@@ -176,7 +181,7 @@ class GoldVersions(Versions):
         return _versions_of(self._row().versions)
 
     def _row(self) -> GoldAnswer:
-        found = GoldAnswer.objects.filter(topic__collection_id=self.kwargs["collection_id"])
+        found = GoldAnswer.everything.filter(topic__collection_id=self.kwargs["collection_id"])
         return get_object_or_404(found, pk=self.kwargs["answer_pk"])
 
     @extend_schema(operation_id="gold_answer_versions_list", tags=["gold-answers"])
@@ -192,7 +197,7 @@ class GoldVersions(Versions):
         examples=[OpenApiExample("usual", value={"why": "misread", "grade": 2}, request_only=True)],
     )
     def post(self, request: Request, collection_id: uuid.UUID, answer_pk: int) -> Response:
-        """Correct a gold answer: checks on its document are right or wrong by the new grade from now on."""
+        """Correct or withdraw a gold answer: checks on it are right or wrong by the new grade, or decoys."""
         made = correct_gold(answer=self._row(), user=user_of(request), **valid_body(GoldCorrection, request))
         return Response(self.get_serializer(made).data, status=201)
 

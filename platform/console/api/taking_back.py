@@ -10,9 +10,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from console.api.contents import RunAnswer
 from console.api.corrections import WithReason, valid_body
-from judging.models import Import
+from judging.models import Import, Run
 from judging.services.access import ManagersOnly
+from judging.services.collections import set_run_aside, take_run_in
 from touchstone.ledger.take_back import take_back, what_rests_on
 from touchstone.models import user_of
 
@@ -63,3 +65,36 @@ class ImportTakeBack(APIView):
         made = get_object_or_404(Import.objects.select_related("collection"), pk=import_id)
         rows = take_back(made=made, actor=user_of(request), **valid_body(WithReason, request))
         return Response(TakenBackAnswer({"rows": rows}).data)
+
+
+class RunSetAside(APIView):
+    permission_classes = (ManagersOnly,)
+
+    @extend_schema(
+        operation_id="run_set_aside",
+        tags=["runs"],
+        request=WithReason,
+        responses=RunAnswer,
+        examples=[OpenApiExample("usual", value={"why": "a faulty index"}, request_only=True)],
+    )
+    def post(self, request: Request, collection_id: uuid.UUID, run_pk: int) -> Response:
+        """Take a run out of later pools, comparisons and releases. Its tag is free for another run."""
+        row = _any_run(collection_id, run_pk)
+        set_run_aside(run=row, actor=user_of(request), **valid_body(WithReason, request))
+        return Response(RunAnswer(row).data)
+
+
+class RunTakeIn(APIView):
+    permission_classes = (ManagersOnly,)
+
+    @extend_schema(operation_id="run_take_in", tags=["runs"], request=None, responses=RunAnswer)
+    def post(self, request: Request, collection_id: uuid.UUID, run_pk: int) -> Response:
+        """Let a run that was set aside be pooled and compared again."""
+        row = _any_run(collection_id, run_pk)
+        take_run_in(run=row, actor=user_of(request))
+        return Response(RunAnswer(row).data)
+
+
+def _any_run(collection_id: uuid.UUID, run_pk: int) -> Run:
+    rows = Run.everything.select_related("collection")
+    return get_object_or_404(rows, pk=run_pk, collection_id=collection_id)

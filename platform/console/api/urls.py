@@ -90,6 +90,12 @@ urlpatterns = [
     path(f"{COLLECTION}/runs/<int:run_pk>", contents.OneRun.as_view(), name="api-run"),
     path(f"{COLLECTION}/scores", contents.ScoreLists.as_view(), name="api-scores"),
     path(f"{COLLECTION}/gold-answers", contents.GoldAnswers.as_view(), name="api-gold-answers"),
+    path(
+        f"{COLLECTION}/runs/<int:run_pk>/set-aside",
+        taking_back.RunSetAside.as_view(),
+        name="api-run-set-aside",
+    ),
+    path(f"{COLLECTION}/runs/<int:run_pk>/take-in", taking_back.RunTakeIn.as_view(), name="api-run-take-in"),
     path("imports/<uuid:import_id>/rests", taking_back.ImportRests.as_view(), name="api-import-rests"),
     path(
         "imports/<uuid:import_id>/take-back",

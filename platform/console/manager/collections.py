@@ -23,6 +23,7 @@ from touchstone.models import User, user_of
 
 MOST_DOCUMENTS = 100_000  # counted up to here
 SHOWN_TOPICS = 200
+SHOWN_IMPORTS = 50
 
 
 @managers_only
@@ -69,6 +70,12 @@ def _collection_page(
         "score_lists": row.score_lists.all(),
         "campaigns": row.campaigns.filter(deleted_at=None),
         **recent_imports(row),
+        "set_aside": Run.everything.filter(collection=row)
+        .exclude(set_aside_at=None)
+        .order_by("run_id", "pk"),
+        "kept": row.imports.exclude(state__in=["looked-at", "discarded"]).select_related("user")[
+            :SHOWN_IMPORTS
+        ],
     }
     return render(request, "console/manager/collection.html", context, status=status)
 

@@ -24,6 +24,7 @@ from console.manager import (
     rejudging,
     samples,
     setup,
+    taking_back,
     topic_checks,
     users,
 )
@@ -49,6 +50,16 @@ urlpatterns = [
     ),
     path("manage/collections/<uuid:collection_id>/members/", collections.members, name="manage-members"),
     path("manage/collections/<uuid:collection_id>/runs/<int:run_id>/", collections.run, name="manage-run"),
+    path(
+        "manage/collections/<uuid:collection_id>/runs/<int:run_id>/switch/",
+        taking_back.switch_run,
+        name="manage-run-switch",
+    ),
+    path(
+        "manage/collections/<uuid:collection_id>/imports/<uuid:import_id>/take-back/",
+        taking_back.take_import_back,
+        name="manage-import-take-back",
+    ),
     path(
         "manage/collections/<uuid:collection_id>/delete/",
         deletion.delete_collection,
