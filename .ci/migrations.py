@@ -42,11 +42,11 @@ SAFE: dict[str, str] = {
         "a narrower rule stands before the old one goes, and old code knows both refusals as a name that is taken"
     ),
     "judging 0038_deleted_names_are_free: old code fails after it": "as above: it only refuses fewer names",
-    "judging 0040_tags_of_runs_set_aside_are_free: ban-drop-constraint": (
+    "judging 0042_tags_of_runs_set_aside_are_free: ban-drop-constraint": (
         "a narrower rule stands before the old one goes, and old code looks for taken tags itself"
     ),
-    "judging 0040_tags_of_runs_set_aside_are_free: old code fails after it": "as above: it only refuses fewer tags",
-    "judging 0039_what_is_set_aside: ban-drop-not-null": (
+    "judging 0042_tags_of_runs_set_aside_are_free: old code fails after it": "as above: it only refuses fewer tags",
+    "judging 0041_what_is_set_aside: ban-drop-not-null": (
         "only new code withdraws gold; a job of an old worker that then fails is done again by a new one"
     ),
 }

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("judging", "0038_deleted_names_are_free")]
+    dependencies = [("judging", "0040_questions_are_found")]
     operations = [
         migrations.AddField("run", "set_aside_at", models.DateTimeField(editable=False, null=True)),
         migrations.AddField(

@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
     # An index is made beside what is done meanwhile. All can be done again, where a statement was refused its lock.
     atomic = False
 
-    dependencies = [("judging", "0039_what_is_set_aside")]
+    dependencies = [("judging", "0041_what_is_set_aside")]
     operations = [
         migrations.RunSQL(
             [
