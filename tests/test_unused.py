@@ -5,12 +5,6 @@ from product_names import Name, Product, entry_points, product_sources
 
 # Everything here is used by something else than the product's Python files, or is kept for a reason.
 EXCEPTIONS = {
-    "judging.zipped.open_zip": "for the look at a file before it is kept",
-    "judging.zipped.read_pages": "for the look at a file before it is kept",
-    "judging.recognise.recognise_file": "for the look at a file before it is kept",
-    "judging.recognised.doubts": "for the look at a file before it is kept",
-    "judging.encodings.differing_lines": "for the look at a file before it is kept",
-    "judging.file_options.options_from": "for the look at a file before it is kept",
     "judging.services.judgment_formats.grades_in": "for the look at a file before it is kept",
     "judging.services.images.store_images": "for keeping what was looked at",
     "judging.services.item_frame.preview_response": "for the look at a file before it is kept",
