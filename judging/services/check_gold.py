@@ -55,7 +55,8 @@ def gold_by_grade(campaign: Campaign, topics: Sequence[int]) -> Rows:
     found: Rows = defaultdict(lambda: defaultdict(list))
     rows = gold_left(campaign).filter(topic__in=topics).order_by("topic_id", "document_id")
     for topic, document, grade in rows.values_list("topic_id", "document_id", "grade").iterator():
-        found[topic][grade].append(document)
+        if grade is not None:  # never so: those were withdrawn
+            found[topic][grade].append(document)
     return found
 
 

@@ -78,7 +78,8 @@ def _spread(answers: Sequence[GoldAnswer], n: int, rng: random.Random) -> list[G
     """Take n answers, the grades in turn, and of each grade one whose topic was taken least; in random order."""
     by_grade: dict[int, list[GoldAnswer]] = defaultdict(list)
     for answer in answers:
-        by_grade[answer.grade].append(answer)
+        if answer.grade is not None:  # never so: those were withdrawn
+            by_grade[answer.grade].append(answer)
     for same in by_grade.values():
         rng.shuffle(same)
     times: dict[int, int] = defaultdict(int)
