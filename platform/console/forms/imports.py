@@ -139,7 +139,7 @@ class CardForm(forms.Form):
             name: sent[name]
             for name in ("encoding", "is_html", "list_name", "group", "is_manual", "source_name", "campaign",
                          "skips_unknown", "joins_ids")
-            if sent.get(name) not in (None, "", False) or (name == "is_html" and card.get("is_html"))
+            if sent.get(name) not in (None, "", False) or (name == "is_html" in sent and card.get("is_html"))
         }  # fmt: skip
         chosen |= self._chosen_columns()
         chosen["grade_map"] = self._chosen_grades()
