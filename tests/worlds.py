@@ -22,6 +22,7 @@ from analytics.models import Release
 from analytics.releases.services import releasing
 from analytics.services.recomputation import recompute
 from judging.models import (
+    Adjudication,
     Campaign,
     Collection,
     CollectionMember,
@@ -171,6 +172,8 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
     question = Message.objects.create(
         assessor=bob, sender=bob.user, text="Which year?", is_from_assessor=True
     )
+    item = campaign.items.order_by("id").first()
+    decided = Adjudication.objects.create(item=item, grade=1, decided_by=manager)
     webhook = Webhook.objects.create(user=manager, url="https://hooks.example/", secret="not a secret")
     token = ApiToken.objects.create(user=manager, name="key", key_sha256=uuid.uuid4().hex * 2)
     run = collection.runs.first()
@@ -192,7 +195,7 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
         "document_pk": document.pk,
         "run_id": run.pk,
         "run_pk": run.pk,
-        "item_id": campaign.items.order_by("id").first().pk,
+        "item_id": item.pk,
         "invitation_id": invitation.pk,
         "participant_id": participant.pk,
         "message_id": message.pk,
@@ -205,6 +208,7 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
             ],
             question.pk,
         ),
+        "adjudication_id": decided.pk,
         "webhook_id": webhook.pk,
         "token_id": token.pk,
         "job_id": job.pk,

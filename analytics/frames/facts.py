@@ -55,6 +55,8 @@ HARMLESS = [
     "added assessor",
     "added machine",
     "adjudicated",
+    "let stand",
+    "withdrew decision",
     "opened more judgments",
     "corrected a document",
     "corrected a topic",

@@ -38,6 +38,7 @@ from judging.models.judgments import (
     Message,
     Slot,
 )
+from judging.models.reservations import Reservation
 
 __all__ = [
     "IMPORTED_JUDGMENTS",
@@ -63,6 +64,7 @@ __all__ = [
     "Message",
     "Participant",
     "PlacesLeft",
+    "Reservation",
     "Run",
     "Scale",
     "ScoreList",

@@ -281,6 +281,11 @@ class Assessor(models.Model):
     status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)
     # Kept by submit() under the assessor's lock: progress without counting. Gold checks and surplus count as work too.
     n_judged = models.PositiveIntegerField(default=0)
+    # Of a machine, kept by triggers where a judgment and a request are stored: of n_judged those without a usable
+    # answer, its requests, and what they cost.
+    n_failed = models.PositiveIntegerField(default=0, db_default=0)
+    n_requests = models.PositiveIntegerField(default=0, db_default=0)
+    requests_cost = models.DecimalField(max_digits=16, decimal_places=8, default=0, db_default=0)
     quota = models.PositiveIntegerField(null=True, blank=True)  # no more judgments than this; None: no limit
     team = models.CharField(max_length=60, blank=True)
     first_topics = models.ManyToManyField(Topic, related_name="+", blank=True)  # given before all others

@@ -241,21 +241,51 @@ class MachineCall(models.Model):
         return f"{self.model} {self.status}"
 
 
+class AdjudicationQuerySet(models.QuerySet["Adjudication"]):
+    def newest(self) -> "AdjudicationQuerySet":
+        """Return the newest row of each item: the word that counts."""
+        later = Adjudication.objects.filter(item=models.OuterRef("item"), id__gt=models.OuterRef("id"))
+        return self.filter(~models.Exists(later))
+
+    def in_force(self) -> "AdjudicationQuerySet":
+        """Return the newest row of each item unless it takes the one before back."""
+        return self.newest().exclude(verdict=Adjudication.Verdict.WITHDRAWN)
+
+
 class Adjudication(models.Model):
     """A manager's last word on an item's grade in the qrels, with the reason. Append-only: the newest row counts.
 
     It was not drawn at random, so no estimate uses it: the corrected numbers rest on audits alone.
     """
 
+    class Verdict(models.TextChoices):
+        DECIDED = "decided"  # the grade stands in the qrels
+        STANDS = "stands", "let stand"  # what the judgments say is no longer in question
+        WITHDRAWN = "withdrawn"  # the word before is taken back: the item is in question again
+
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="adjudications")
-    grade = models.SmallIntegerField()  # a trigger keeps it on the campaign's scale
+    verdict = models.CharField(
+        max_length=9, choices=Verdict, default=Verdict.DECIDED, db_default=Verdict.DECIDED
+    )
+    grade = models.SmallIntegerField(null=True)  # a trigger keeps it on the campaign's scale
     reason = models.CharField(max_length=2000, blank=True)
     decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     salt = models.UUIDField(null=True, editable=False, db_default=RandomUUID())  # renewed by an erasure
 
+    objects = AdjudicationQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="judging_adjudication_verdict",
+                condition=Q(verdict="decided", grade__isnull=False)
+                | Q(verdict__in=["stands", "withdrawn"], grade__isnull=True),
+            )
+        ]
+
     def __str__(self) -> str:
-        return f"{self.item_id} {self.grade}"
+        return f"{self.item_id} {self.verdict if self.grade is None else self.grade}"
 
 
 class Message(models.Model):

@@ -7,6 +7,13 @@ class GradeOffScale(Refused):
     title = "This grade is not on the campaign's scale"
 
 
+class NewerWord(Refused):
+    """What is to be taken back is not the newest word on its item, or was taken back before."""
+
+    status = 409
+    title = "A newer word on this document counts"
+
+
 class LeaseUnknown(Refused):
     """No such lease, or somebody else's: both look the same from outside."""
 

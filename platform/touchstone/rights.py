@@ -72,7 +72,10 @@ TABLES: dict[str, Rights] = {
     # judging
     "judging_adjudication": APPEND_ONLY,
     "judging_assessor": Rights(
-        changes=("consented_at", "n_judged", "quota", "status", "team", "trained_at"),
+        changes=(
+            *("consented_at", "n_failed", "n_judged", "n_requests", "quota"),
+            *("requests_cost", "status", "team", "trained_at"),
+        ),
     ),
     "judging_assessor_first_topics": Rights(deletes=True),
     "judging_campaign": Rights(changes=EVERY, hidden=("entry_key",)),
@@ -103,6 +106,7 @@ TABLES: dict[str, Rights] = {
         hidden=("participant", "session", "study"),
     ),
     "judging_placesleft": Rights(changes=EVERY),
+    "judging_reservation": Rights(changes=EVERY, deletes=True),
     "judging_run": Rights(
         changes=(
             *("description", "group", "is_manual", "may_publish"),

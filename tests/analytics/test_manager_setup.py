@@ -85,7 +85,9 @@ def test_the_last_step_says_what_is_missing_and_opens_when_nothing_is(alice, tmp
     assert alice.get(address).context["missing"].key == "design"
     draw(campaign=campaign, design=Design("pool", (), measure="DCG@10", depth=10, budget=42), seed=1)
     assert alice.get(address).context["missing"].key == "people"
-    assert "Open for judging</button>" not in alice.get(address).content.decode()
+    text = alice.get(address).content.decode()
+    assert "Open for judging</button>" in text  # without people it can be opened, with advice
+    assert "Nobody can judge yet: add or invite an assessor." in text
     people = reverse("console:setup-step", args=[campaign.pk, "people"])
     assert alice.post(people, {"username": "", "tier": "bronze"}).status_code == 400
     assert alice.post(people, {"username": "bob", "tier": "bronze"}).url == people

@@ -64,7 +64,7 @@ WRITABLE: dict[str, set[str] | None] = {
     "api-training-items post": {"n", "seed"},
     "api-training-rules put": {"attempts", "pass_share"},
     "api-training-explanations put": {"explanations"},
-    "api-adjudications post": {"item", "grade", "reason"},
+    "api-adjudications post": {"item", "grade", "reason", "verdict"},
     "api-leases-release-expired post": None,
     "api-lease-release post": None,
     "api-job-cancel post": None,

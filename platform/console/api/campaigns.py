@@ -31,6 +31,7 @@ from judging.serializers.strict import (
 from judging.services import campaigns
 from judging.services.access import ManagersChange, ManagersOnly, ResearchersOnly, RestorersOnly
 from judging.services.deletion import delete_campaign, restore_campaign
+from judging.services.opening import opening
 from judging.services.progress import progress
 from touchstone.models import user_of
 
@@ -248,8 +249,26 @@ class CampaignScale(APIView):
         return Response(ScaleAnswer(_campaign(campaign_id).scale).data)
 
 
+class OpeningAnswer(serializers.Serializer[Any]):
+    state = serializers.ChoiceField(Campaign.State.choices)
+    refusals = serializers.ListField(
+        child=serializers.CharField(), help_text="Why it cannot be opened; empty: it can"
+    )
+    advice = serializers.ListField(
+        child=serializers.CharField(), help_text="What is better done before it is opened"
+    )
+
+
 class CampaignState(APIView):
     permission_classes = (ManagersOnly,)
+
+    @extend_schema(operation_id="campaign_state_read", tags=TAGS, responses=OpeningAnswer)
+    def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
+        """The state, why the campaign could not be opened, and what is better done before."""
+        row = _campaign(campaign_id)
+        found = opening(row)
+        answer = {"state": row.state, "refusals": found.refusals, "advice": found.advice}
+        return Response(OpeningAnswer(answer).data)
 
     @extend_schema(
         operation_id="campaign_state_set",

@@ -183,7 +183,17 @@ class AdjudicationAnswer(serializers.ModelSerializer[Adjudication]):
 
     class Meta:
         model = Adjudication
-        fields = ("id", "item", "topic_id", "doc_id", "grade", "reason", "decided_by", "created_at")
+        fields = (
+            "id",
+            "item",
+            "topic_id",
+            "doc_id",
+            "verdict",
+            "grade",
+            "reason",
+            "decided_by",
+            "created_at",
+        )
         read_only_fields = fields
 
 
@@ -220,8 +230,22 @@ class OneItem(APIView):
 
 class AdjudicationRequest(Strict):
     item = Token()
-    grade = WholeNumber(min_value=0, max_value=9)
+    grade = WholeNumber(
+        min_value=0, max_value=9, allow_null=True, default=None, help_text="null unless `verdict` is decided"
+    )
     reason = LongWord(max_length=2000, allow_blank=True, default="")
+    verdict = serializers.ChoiceField(
+        Adjudication.Verdict.choices,
+        default=Adjudication.Verdict.DECIDED,
+        help_text="stands: the grades are no longer in question; withdrawn: the last adjudication is taken back",
+    )
+
+    def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
+        if (sent["verdict"] == Adjudication.Verdict.DECIDED) != (sent["grade"] is not None):
+            raise serializers.ValidationError(
+                {"grade": ["a grade is for the verdict decided, and only for it"]}
+            )
+        return sent
 
     def validate_item(self, pk: uuid.UUID) -> Item:
         found = Item.objects.filter(pk=pk, campaign_id=self.context["campaign_id"]).first()
@@ -263,7 +287,10 @@ class Adjudications(generics.ListAPIView[Adjudication]):
         ],
     )
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """Decide an item's grade in the qrels. No estimate uses it, because the item was not drawn at random."""
+        """Decide an item's grade in the qrels, let it stand, or take the last word back.
+
+        No estimate uses it, because the item was not drawn at random.
+        """
         sent = AdjudicationRequest(data=request.data, context={"campaign_id": campaign_id})
         sent.is_valid(raise_exception=True)
         made = adjudicate(actor=user_of(request), **sent.validated_data)

@@ -25,12 +25,15 @@ def history_of(item: Item, labels: dict[int, str]) -> dict[str, Any]:
     slots = list(
         Slot.objects.filter(item=item).exclude(purpose=Slot.Purpose.VOID).values_list("state", flat=True)
     )
+    newest = decisions[-1] if decisions else None
+    in_force = newest if newest and newest.verdict != Adjudication.Verdict.WITHDRAWN else None
     return {
         "steps": sorted(steps, key=itemgetter("at")),
         "n_filled": slots.count(Slot.State.DONE),
         "n_wanted": len(slots),
-        "decision": decisions[-1] if decisions else None,
-        "decided_label": labels.get(decisions[-1].grade, "") if decisions else "",
+        "decision": in_force,
+        "newest_word": newest,
+        "decided_label": labels.get(in_force.grade, "") if in_force and in_force.grade is not None else "",
     }
 
 
@@ -82,6 +85,8 @@ def _audit_steps(item: Item) -> Iterable[dict[str, Any]]:
 
 def _decision_steps(decisions: list[Adjudication], labels: dict[int, str]) -> Iterable[dict[str, Any]]:
     for row in decisions:
-        what = f"Decided: {labels.get(row.grade, row.grade)}"
+        what = "Let stand" if row.verdict == Adjudication.Verdict.STANDS else "Decision taken back"
+        if row.grade is not None:
+            what = f"Decided: {labels.get(row.grade, row.grade)}"
         detail = f"by {row.decided_by.get_username()}"
         yield _step(row.created_at, what, detail=detail, comment=row.reason)

@@ -18,7 +18,7 @@ from analytics.services.digests import digested_at
 from analytics.services.judgment_log import LOG_FORMATS, log_lines
 from analytics.services.recomputation import latest_computation
 from console.filtering import ITEM_ORDERS, ListPage, item_order, items_asked, judgments_asked
-from console.manager.adjudication import PURPOSES
+from console.manager.adjudication import PURPOSES, done_notice
 from console.manager.item_history import history_of
 from console.manager.messages import threads_context
 from judging.judgment_filters import ITEMS, JUDGMENTS, Filter, filters_of
@@ -160,13 +160,16 @@ def item(request: HttpRequest, campaign_id: uuid.UUID, item_id: uuid.UUID) -> Ht
     )
     row = found.campaign
     grades = list(row.scale.grades.all())
-    history = history_of(found, {grade.value: str(grade) for grade in grades})
+    labels = {grade.value: str(grade) for grade in grades}
+    history = history_of(found, labels)
+    newest, title = history["newest_word"], title_of(found, row) or found.document.doc_id
     context = {
         "campaign": row,
         "item": found,
-        "title": title_of(found, row) or found.document.doc_id,
+        "title": title,
         "frame_url": reverse("console:adjudication-document", args=[row.pk, found.pk]),
         "grades": grades,
+        "done": done_notice(request, newest, title),
         **history,
         **threads_context(found),
     }

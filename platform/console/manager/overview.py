@@ -18,7 +18,7 @@ from analytics.charts import Chart, throughput
 from analytics.models import Computation
 from analytics.services.activity import MACHINE, SERIES, a_day, filled_days, filled_hours
 from analytics.services.costs import costs
-from analytics.services.disputed import open_disputes
+from analytics.services.dispute_queue import n_in_question, with_disputes
 from analytics.services.recomputation import queue_recomputation
 from analytics.services.screening import current_flags
 from console.looks import look_context
@@ -28,6 +28,7 @@ from console.manager.events import events_in_words, events_of
 from console.researcher.plots import plot_answer
 from judging.models import Assessor, Campaign, Message
 from judging.services.access import managers_only
+from judging.services.opening import opening
 from judging.services.progress import Progress, progress
 from sampling.models import Audit, AuditSchedule
 from sampling.services.audit_schedules import next_due_time, schedule_words
@@ -60,6 +61,7 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "costs": _costs(row, activity, done, schedule),
         "audits": _audits(row, schedule),
         "judges_here": row.judges_here,
+        "opening": opening(row) if drawn["draw"] and row.state != Campaign.State.OPEN else None,
         **look_context(row),
         "events": events_in_words(events_of(row)[:SHOWN_EVENTS]),
     }
@@ -100,12 +102,13 @@ def _campaign_row(campaign_id: uuid.UUID, user: Any) -> Any:
 
 def _newest(row: Campaign) -> Any:
     flags = current_flags(row).order_by().values(everybody=Value(0))  # one group
-    newest = Computation.objects.filter(campaign=row).order_by("-id")
-    disputed = open_disputes().filter(computation=OuterRef("pk")).order_by().values("computation")
-    return newest.annotate(
+    found = with_disputes(Computation.objects.filter(campaign=row).order_by("-id"), row)
+    newest: Any = found.annotate(
         n_flags=Coalesce(Subquery(flags.annotate(n=Count("assessor", distinct=True)).values("n")), 0),
-        n_disputed=Coalesce(Subquery(disputed.annotate(n=Count("pk")).values("n")), 0),
     ).first()
+    if newest is not None:
+        newest.n_disputed = n_in_question(newest)
+    return newest
 
 
 # -- how far --------------------------------------------------------------------------------------------------

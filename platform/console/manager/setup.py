@@ -34,6 +34,7 @@ from judging.models import Assessor, Campaign, Collection
 from judging.services import campaigns
 from judging.services.access import managers_only
 from judging.services.collections import create_collection
+from judging.services.opening import opening
 from sampling.models import AuditSchedule
 from sampling.services.audit_schedules import save_schedule, schedule_words
 from sampling.services.auditable import AuditRefused
@@ -210,7 +211,7 @@ def _gold(request: HttpRequest, row: Any, campaign: Any) -> HttpResponse:
 
 
 def _open(request: HttpRequest, row: Any, campaign: Any) -> HttpResponse:
-    return _page(request, "open", row, campaign, {})
+    return _page(request, "open", row, campaign, {"opening": opening(campaign)})
 
 
 HANDLERS: dict[str, Callable[[HttpRequest, Any, Any], HttpResponse]] = {

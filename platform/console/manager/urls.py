@@ -172,6 +172,11 @@ urlpatterns = [
     ),
     path("manage/campaigns/<uuid:campaign_id>/adjudication/decide/", adjudication.decide, name="decide"),
     path(
+        "manage/campaigns/<uuid:campaign_id>/adjudication/<int:adjudication_id>/undo/",
+        adjudication.undo_decision,
+        name="undo-decision",
+    ),
+    path(
         "manage/campaigns/<uuid:campaign_id>/adjudication/<uuid:item_id>/document/",
         adjudication.document,
         name="adjudication-document",

@@ -226,7 +226,7 @@ def _work(user: User) -> Iterable[str]:
             "releases": _rows(Release.objects.filter(made_by=user), "campaign__name", "version", "authors"),
             "adjudications": _rows(
                 Adjudication.objects.filter(decided_by=user), "item__topic__topic_id", "item__document__doc_id",
-                "grade", "reason", "created_at",
+                "verdict", "grade", "reason", "created_at",
             ),
             "findings": _rows(TopicFinding.objects.filter(decided_by=user), "is_bad", "reason", "created_at"),
             "messages_written": _rows(Message.objects.filter(sender=user), "text", "created_at"),
