@@ -198,6 +198,12 @@ class Judgment(models.Model):
             models.Index(F("assessor"), F("id").desc(), name="judging_judgment_history"),
             # For the manager's page; an ordinary judgment enters neither.
             models.Index(name="judging_judgment_obstacles", fields=["item"], condition=Q(grade__isnull=True)),
+            models.Index(
+                F("assessor"),
+                F("id").desc(),
+                name="judging_judgment_given_back",
+                condition=Q(grade__isnull=True),
+            ),
             models.Index(F("id").desc(), name="judging_judgment_comments", condition=~Q(comment="")),
             # For lists by time, and of one assessor's by seconds.
             models.Index(name="judging_judgment_times", fields=["created_at", "id"]),

@@ -31,6 +31,7 @@ from judging.serializers.schema import ClaimAnswer, HeartbeatAnswer, HistoryAnsw
 from judging.services import assign, leases, machines
 from judging.services import messages as letters
 from judging.services.entry import next_gate
+from judging.services.history import history
 from judging.services.item_frame import title_of
 from judging.spreadsheets import SheetWriter
 from judging.views.screen_texts import screen_texts
@@ -175,7 +176,7 @@ class JudgmentHistory(APIView):
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
         """My last judgments, the newest first."""
         assessor = _assessor(request, campaign_id)
-        rows = assign.history(assessor=assessor)
+        rows = history(assessor=assessor)
         return Response({"judgments": [judged_json(judgment, assessor.campaign) for judgment in rows]})
 
 

@@ -44,6 +44,7 @@ class PeopleFilter(forms.Form):
             ("flagged", "flagged"),
             ("active", "not paused"),
             ("suspended", "paused"),
+            ("at-quota", "at their quota"),
         ],
         required=False,
     )
@@ -150,8 +151,16 @@ def _fits(person: Person, asked: dict[str, Any]) -> bool:
     return (
         asked["name"].lower() in person.name.lower()
         and asked["tier"] in ("", person.tier)
-        and (not only or (person.flag is not None if only == "flagged" else person.status == only))
+        and (not only or _is(person, only))
     )
+
+
+def _is(person: Person, only: str) -> bool:
+    if only == "flagged":
+        return person.flag is not None
+    if only == "at-quota":
+        return person.quota is not None and person.judged >= person.quota
+    return person.status == only
 
 
 def _sort(people: list[Person], order: str) -> list[Person]:

@@ -25,6 +25,7 @@ from console.looks import look_context
 from console.manager.alerts import needs
 from console.manager.design import draw_context
 from console.manager.events import events_in_words, events_of
+from console.manager.need_facts import with_need_facts
 from console.researcher.plots import plot_answer
 from judging.models import Assessor, Campaign, Message
 from judging.services.access import managers_only
@@ -97,7 +98,7 @@ def _campaign_row(campaign_id: uuid.UUID, user: Any) -> Any:
             .values("expected_in_total")[:1]
         ),
     )  # fmt: skip
-    return get_object_or_404(rows, pk=campaign_id)
+    return get_object_or_404(with_need_facts(rows), pk=campaign_id)
 
 
 def _newest(row: Campaign) -> Any:
