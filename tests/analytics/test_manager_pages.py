@@ -147,7 +147,12 @@ def test_the_overview_says_what_needs_the_manager_and_when_nothing_does(alice, j
             "is_active": "on",
         },
     )
-    assert "No action is needed now." in page(alice, "console:campaign", judged.pk)
+    text = page(alice, "console:campaign", judged.pk)
+    assert "One document is in question." in text
+    assert "Nothing needs you now." not in text
+    item = judged.computations.last().disputed_items.get().item_id
+    alice.post(reverse("console:decide", args=[judged.pk]), {"item": item, "verdict": "stands"})
+    assert "Nothing needs you now." in page(alice, "console:campaign", judged.pk)
     bob = judged.assessors.get(user__username="bob")
     Flag.objects.create(assessor=bob, computation=judged.computations.last(), evidence="weak")
     text = page(alice, "console:campaign", judged.pk)

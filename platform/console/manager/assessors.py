@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 from django.core.paginator import Paginator
+from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.http import urlencode
@@ -129,7 +130,7 @@ def _people(row: Campaign, computation: Computation | None) -> list[Person]:
             flags.setdefault(flag.assessor_id, []).append(flag)
     people = []
     for about in row.assessors.order_by("pk").values_list(
-        "pk", "user__username", "tier", "kind", "status", "n_judged", "quota"
+        "pk", "user__username", "tier", "kind", "status", F("n_judged") - F("n_failed"), "quota"
     ):
         key = about[0]
         accuracy, low, high = accuracies.get(key, (None, None, None))

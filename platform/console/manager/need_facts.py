@@ -8,6 +8,7 @@ from typing import Any
 
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db.models import CharField, Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, JSONObject
 from django.utils import timezone
 
@@ -56,15 +57,16 @@ def _machines() -> QuerySet[Any]:
 
 def _failed_jobs() -> QuerySet[Any]:
     """Return failed jobs of the campaign after which no job of their kind was done for it, the newest first."""
-    of_campaign = {"payload__campaign": Cast(OuterRef("pk"), CharField())}
-    later = Job.objects.filter(
+    jobs = Job.objects.annotate(about=KeyTextTransform("campaign", "payload"))
+    later = jobs.filter(
         Q(state__in=Job.ACTIVE) | Q(state="done"),
         kind=OuterRef("kind"),
-        payload__campaign=OuterRef("payload__campaign"),
+        about=OuterRef("about"),
         created_at__gt=OuterRef("created_at"),
     )
     since = timezone.now() - JOBS_LOOKED_AT
-    failed = Job.objects.filter(state="failed", created_at__gt=since, **of_campaign).exclude(kind="draw")
+    of_campaign = jobs.filter(about=Cast(OuterRef("pk"), CharField()))
+    failed = of_campaign.filter(state="failed", created_at__gt=since).exclude(kind="draw")
     return failed.filter(~Exists(later)).order_by("-created_at")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Count, Exists, Min, OuterRef, Subquery, Sum, Value
+from django.db.models import Count, Exists, F, Min, OuterRef, Subquery, Sum, Value
 from django.db.models.functions import Coalesce, JSONObject
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -76,16 +76,16 @@ def _campaign_row(campaign_id: uuid.UUID, user: Any) -> Any:
     open_ones = Message.objects.filter(assessor__campaign=OuterRef("pk"), is_from_assessor=True, read_at=None)
     asked = open_ones.order_by().values("assessor__campaign")
     of_campaign = people.order_by().values("campaign")
+    everybody = Assessor.objects.filter(campaign=OuterRef("pk")).order_by().values("campaign")
     rows = Campaign.objects.select_related("collection", "scale", "places_left").annotate(
         tiers=Subquery(of_campaign.annotate(found=ArrayAgg("tier", distinct=True)).values("found")),
         judges_here=Exists(people.filter(user=user)),
         is_gold_alone=Exists(people.filter(tier=Assessor.Tier.GOLD).judges()),
         n_questions=Coalesce(Subquery(asked.annotate(n=Count("pk")).values("n")), 0),
         first_question=Subquery(asked.annotate(first=Min("pk")).values("first")),
-        n_stored=Subquery(
-            Assessor.objects.filter(campaign=OuterRef("pk")).order_by().values("campaign")
-            .annotate(n=Sum("n_judged")).values("n")
-        ),
+        n_stored=Subquery(everybody.annotate(n=Sum(F("n_judged") - F("n_failed"))).values("n")),
+        n_requests=Subquery(everybody.annotate(n=Sum("n_requests")).values("n")),
+        requests_cost=Subquery(everybody.annotate(n=Sum("requests_cost")).values("n")),
         n_assessors=Subquery(of_campaign.annotate(n=Count("pk")).values("n")),
         newest_audit=Subquery(
             audit.values(said=JSONObject(sequence="sequence", tier="tier", expected="expected_in_total"))[:1]
@@ -172,9 +172,10 @@ def _costs(
     left, gold_left = done["left"], done["audits_left"] + planned
     if row.is_gold_alone:  # gold judges judge the drawn items themselves
         left, gold_left = 0, done["audits_left"] + done["left"]
-    cost = costs(row, activity, counted=activity.get("counted", 0), left=left, gold_left=gold_left)
+    machines, counted = float(row.requests_cost or 0), activity.get("counted", 0)
+    cost = costs(row, activity, counted=counted, left=left, gold_left=gold_left, of_machines=machines)
     has_machines = MACHINE in activity.get("series", {})
-    return {"found": cost, "has_machines": has_machines, "n_calls": activity.get("calls", {}).get("n", 0)}
+    return {"found": cost, "has_machines": has_machines, "n_calls": row.n_requests or 0}
 
 
 def _audits(row: Any, schedule: AuditSchedule | None) -> dict[str, Any]:
