@@ -74,9 +74,9 @@ def test_requests_and_their_cost_are_counted_as_they_are_stored(campaign):
         MachineCall.objects.create(**call, cost=cost)
     robot.refresh_from_db()
     assert (robot.n_requests, robot.requests_cost) == (2, Decimal("0.75"))
-    with pytest.raises(ZeroDivisionError), transaction.atomic():
+    with transaction.atomic():
         MachineCall.objects.create(**call, cost="1")
-        raise ZeroDivisionError  # what is not stored is not counted
+        transaction.set_rollback(True)  # what is not stored is not counted
     robot.refresh_from_db()
     other.refresh_from_db()
     assert (robot.n_requests, other.n_requests) == (2, 0)
