@@ -92,12 +92,13 @@ def with_disputes(newest: QuerySet[Any], row: Any) -> QuerySet[Any]:
     disputed = open_disputes().filter(computation=OuterRef("pk")).order_by().values("item_id")
     stuck, asked = stuck_in(row)[:MOST_BESIDE], asked_about(row)[:MOST_BESIDE]
     decided = Adjudication.objects.in_force().filter(Q(item__in=stuck) | Q(item__in=asked))
-    return newest.annotate(
+    found: QuerySet[Any] = newest.annotate(
         disputed=ArraySubquery(disputed),
         stuck=ArraySubquery(stuck),
         asked=ArraySubquery(asked),
         undisputed=ArraySubquery(decided.values("item_id")),
     )
+    return found
 
 
 def item_of_dispute(dispute: Dispute) -> Item:

@@ -78,8 +78,8 @@ def doubtful_labels(
 def _is_decided(arrays: CampaignArrays, campaign: Campaign) -> np.ndarray:
     """Return by judged item whether a manager has decided its grade, or lets it stand."""
     rows = Adjudication.objects.in_force().filter(item__campaign=campaign)
-    rows = rows.values_list("item__topic__topic_id", "item__document__doc_id")
-    decided = pl.DataFrame(list(rows), schema=dict.fromkeys(ITEM_COLUMNS, pl.String), orient="row")
+    names = rows.values_list("item__topic__topic_id", "item__document__doc_id")
+    decided = pl.DataFrame(list(names), schema=dict.fromkeys(ITEM_COLUMNS, pl.String), orient="row")
     keys = arrays.frame[arrays.judged].select(pl.col(ITEM_COLUMNS).cast(pl.String)).with_row_index("place")
     mask = np.zeros(arrays.judged.size, dtype=bool)
     mask[keys.join(decided, on=ITEM_COLUMNS, how="semi")["place"].to_numpy()] = True

@@ -13,7 +13,7 @@ RESERVED_FOR = timedelta(minutes=10)
 # Whoever comes second waits for the first one's transaction, and then finds that the row is not theirs.
 _TAKE = """
 INSERT INTO judging_reservation AS r (item_id, manager_id, until)
-VALUES (%(item)s, %(manager)s, clock_timestamp() + %(time)s)
+VALUES (%(item)s, %(manager)s, clock_timestamp() + make_interval(secs => %(seconds)s))
 ON CONFLICT (item_id) DO UPDATE SET manager_id = EXCLUDED.manager_id, until = EXCLUDED.until
  WHERE r.manager_id = EXCLUDED.manager_id OR r.until <= clock_timestamp()
 RETURNING until
@@ -37,7 +37,9 @@ def reserve_first(
         for item in items:
             if item in held:
                 continue
-            cursor.execute(_TAKE, {"item": item, "manager": manager.pk, "time": RESERVED_FOR})
+            cursor.execute(
+                _TAKE, {"item": item, "manager": manager.pk, "seconds": RESERVED_FOR.total_seconds()}
+            )
             if taken := cursor.fetchone():
                 release(campaign=campaign, manager=manager, but=item)
                 return item, taken[0]

@@ -108,7 +108,9 @@ def decide(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         verdict=sent["verdict"] or Adjudication.Verdict.DECIDED,
     )
     back = _back(request, campaign_id, item)
-    query = {"done": made.pk} | ({"after": sent["position"]} if sent["position"] and back == here else {})
+    query: dict[str, Any] = {"done": made.pk} | (
+        {"after": sent["position"]} if sent["position"] and back == here else {}
+    )
     return redirect(f"{back}?{urlencode(query)}")
 
 
@@ -199,7 +201,7 @@ def _decision(made: Any, labels: dict[int, str], row: Campaign) -> dict[str, Any
 
 
 def _may_undo(newest: Any) -> bool:
-    return newest.is_newest and newest.verdict != Adjudication.Verdict.WITHDRAWN
+    return bool(newest.is_newest) and newest.verdict != Adjudication.Verdict.WITHDRAWN
 
 
 def _word(made: Adjudication, labels: dict[int, str]) -> str:

@@ -6,7 +6,6 @@ from typing import Any
 
 from django import forms
 from django.core.paginator import Paginator
-from django.db.models import F
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.http import urlencode
@@ -129,10 +128,11 @@ def _people(row: Campaign, computation: Computation | None) -> list[Person]:
         for flag in current_flags(row):
             flags.setdefault(flag.assessor_id, []).append(flag)
     people = []
-    for about in row.assessors.order_by("pk").values_list(
-        "pk", "user__username", "tier", "kind", "status", F("n_judged") - F("n_failed"), "quota"
-    ):
-        key = about[0]
+    known = row.assessors.order_by("pk").values_list(
+        "pk", "user__username", "tier", "kind", "status", "n_judged", "n_failed", "quota"
+    )
+    for key, name, tier, kind, status, n_judged, n_failed, quota in known:
+        about = (key, name, tier, kind, status, n_judged - n_failed, quota)
         accuracy, low, high = accuracies.get(key, (None, None, None))
         agreement, n_shared = agreements.get(str(key), (None, 0))
         seconds, against = _seconds(speeds.get(str(key))), flags.get(key, [])

@@ -25,11 +25,12 @@ ENDS_WELL = (MachineCall.Status.ANSWERED, MachineCall.Status.UNUSABLE)
 
 def with_need_facts(rows: QuerySet[Any]) -> QuerySet[Any]:
     """Return campaigns with since when an audit waits, their machines, and the newest job that failed for good."""
-    return rows.annotate(
+    found: QuerySet[Any] = rows.annotate(
         audit_waits_since=Subquery(_oldest_open_audit()),
         machines=ArraySubquery(_machines()),
         failed_job=Subquery(_failed_jobs().values(said=JSONObject(pk="pk", kind="kind", error="error"))[:1]),
     )
+    return found
 
 
 def _oldest_open_audit() -> QuerySet[Any]:
