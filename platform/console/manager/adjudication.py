@@ -108,9 +108,9 @@ def decide(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         verdict=sent["verdict"] or Adjudication.Verdict.DECIDED,
     )
     back = _back(request, campaign_id, item)
-    query: dict[str, Any] = {"done": made.pk} | (
-        {"after": sent["position"]} if sent["position"] and back == here else {}
-    )
+    query: dict[str, Any] = {"done": made.pk}
+    if sent["position"] and back == here:
+        query["after"] = sent["position"]
     return redirect(f"{back}?{urlencode(query)}")
 
 
