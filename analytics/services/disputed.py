@@ -146,7 +146,13 @@ def open_disputes() -> QuerySet[DisputedItem]:
 
 def why_no_error_rates(computation: Computation) -> str:
     """Return why the queue goes by disagreement alone and not by measured errors; empty where it goes by these."""
-    pooled = computation.confusions.filter(scope=ConfusionEstimate.Scope.POOLED).first()
-    counts = [pooled.counts] if pooled else []
-    found = relevance_errors(counts, computation.campaign.scale.relevant_grade)
+    counts = computation.confusions.filter(scope=ConfusionEstimate.Scope.POOLED).values_list(
+        "counts", flat=True
+    )
+    return why_unmeasured(counts.first(), computation.campaign.scale.relevant_grade)
+
+
+def why_unmeasured(pooled: list[list[float]] | None, relevant_grade: int) -> str:
+    """Return why these counts of everybody's answers with known grades give no error rates; empty where they do."""
+    found = relevance_errors([] if pooled is None else [pooled], relevant_grade)
     return found.reason if isinstance(found, Refusal) else ""

@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import connection
 
@@ -12,15 +13,25 @@ from touchstone.models import User
 RESERVED_FOR = timedelta(minutes=10)
 # Whoever comes second waits for the first one's transaction, and then finds that the row is not theirs.
 _TAKE = """
+WITH chosen AS (
+  SELECT a.item FROM unnest(%(items)s::uuid[]) WITH ORDINALITY AS a (item, place)
+    LEFT JOIN judging_reservation r ON r.item_id = a.item
+   WHERE r.item_id IS NULL OR r.manager_id = %(manager)s OR r.until <= clock_timestamp()
+   ORDER BY a.place LIMIT 1),
+gone AS (
+  DELETE FROM judging_reservation r USING judging_item i
+   WHERE i.id = r.item_id AND i.campaign_id = %(campaign)s AND r.manager_id = %(manager)s
+     AND r.item_id NOT IN (SELECT item FROM chosen))
 INSERT INTO judging_reservation AS r (item_id, manager_id, until)
-VALUES (%(item)s, %(manager)s, clock_timestamp() + make_interval(secs => %(seconds)s))
+SELECT item, %(manager)s, clock_timestamp() + make_interval(secs => %(seconds)s) FROM chosen
 ON CONFLICT (item_id) DO UPDATE SET manager_id = EXCLUDED.manager_id, until = EXCLUDED.until
  WHERE r.manager_id = EXCLUDED.manager_id OR r.until <= clock_timestamp()
-RETURNING until
+RETURNING item_id, until
 """
-_HELD = """
-SELECT item_id FROM judging_reservation
- WHERE item_id = ANY(%(items)s) AND manager_id <> %(manager)s AND until > clock_timestamp()
+_FREE = """
+SELECT EXISTS (SELECT FROM unnest(%(items)s::uuid[]) AS a (item)
+  LEFT JOIN judging_reservation r ON r.item_id = a.item
+ WHERE r.item_id IS NULL OR r.manager_id = %(manager)s OR r.until <= clock_timestamp())
 """
 
 
@@ -31,23 +42,18 @@ def reserve_first(
 
     What the manager had reserved of the campaign before is free again.
     """
+    keys: dict[str, Any] = {"items": list(items), "manager": manager.pk, "campaign": campaign.pk}
+    keys["seconds"] = RESERVED_FOR.total_seconds()
     with connection.cursor() as cursor:
-        cursor.execute(_HELD, {"items": list(items), "manager": manager.pk})
-        held = {item for (item,) in cursor.fetchall()}
-        for item in items:
-            if item in held:
-                continue
-            cursor.execute(
-                _TAKE, {"item": item, "manager": manager.pk, "seconds": RESERVED_FOR.total_seconds()}
-            )
+        while True:
+            cursor.execute(_TAKE, keys)
             if taken := cursor.fetchone():
-                release(campaign=campaign, manager=manager, but=item)
-                return item, taken[0]
-    release(campaign=campaign, manager=manager)
-    return None
+                return taken[0], taken[1]
+            cursor.execute(_FREE, keys)  # somebody else was first: look again, as long as anything is free
+            if not cursor.fetchone()[0]:
+                return None
 
 
-def release(*, campaign: Campaign, manager: User, but: uuid.UUID | None = None) -> None:
-    """Give back what the manager has reserved of the campaign, but for one item."""
-    mine = Reservation.objects.filter(manager=manager, item__campaign=campaign)
-    (mine.exclude(item=but) if but else mine).delete()
+def release(*, campaign: Campaign, manager: User) -> None:
+    """Give back what the manager has reserved of the campaign."""
+    Reservation.objects.filter(manager=manager, item__campaign=campaign).delete()

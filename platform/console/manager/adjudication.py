@@ -13,9 +13,9 @@ from django.utils.http import urlencode
 from django.views.decorators.http import require_POST, require_safe
 
 from analytics.estimation.questioned import DOUBTFUL
-from analytics.services.dispute_queue import Dispute, dispute_queue, item_of_dispute
-from analytics.services.disputed import why_no_error_rates
-from analytics.services.recomputation import latest_computation
+from analytics.models import Computation
+from analytics.services.dispute_queue import Dispute, dispute_queue, newest_with_disputes, place_of
+from analytics.services.disputed import why_unmeasured
 from console.manager.rejudging import again_context
 from judging.models import Adjudication, Campaign, Item, Judgment, Slot
 from judging.services.access import managers_only
@@ -59,8 +59,8 @@ def adjudication(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     imported = Draw.objects.filter(campaign=OuterRef("pk"), selection=COMPLETE.key)
     rows = Campaign.objects.select_related("collection", "scale").annotate(is_complete=Exists(imported))
     row: Any = get_object_or_404(rows, pk=campaign_id)
-    computation = latest_computation(campaign=row)
-    queue = dispute_queue(row, computation)
+    computation = newest_with_disputes(row)
+    queue = dispute_queue(computation) if computation else []
     asked = _asked(request, queue)
     reserved = reserve_first(campaign=row, items=[one.item for one in asked], manager=user_of(request))
     shown = next((one for one in queue if reserved and one.item == reserved[0]), None)
@@ -72,8 +72,10 @@ def adjudication(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "computation": computation,
         "grades": grades,
         "n_left": len(queue),
-        "no_error_rates": why_no_error_rates(computation) if computation and shown else "",
-        "shown": _item_context(shown, labels, row) if shown else None,
+        "no_error_rates": why_unmeasured(computation.pooled_counts, row.scale.relevant_grade)
+        if shown
+        else "",
+        "shown": _item_context(shown, computation, labels, row) if shown else None,
         "until": reserved[1] if reserved else None,
         "is_past_end": bool(queue) and not asked,
         "is_elsewhere": bool(asked) and shown is None,
@@ -126,7 +128,7 @@ def undo_decision(request: HttpRequest, campaign_id: uuid.UUID, adjudication_id:
     except NewerWord as refusal:
         messages.error(request, f"Nothing was taken back: {refusal}.")
         return redirect(back)
-    return redirect(f"{back}?{urlencode({'done': made.pk, 'item': word.item_id})}")
+    return redirect(f"{back}?{urlencode({'done': made.pk, 'item': str(word.item_id)})}")
 
 
 def _back(request: HttpRequest, campaign_id: uuid.UUID, item: Item) -> str:
@@ -156,8 +158,10 @@ def _asked(request: HttpRequest, queue: list[Dispute]) -> list[Dispute]:
     return sorted(rest, key=lambda one: str(one.item) != item)
 
 
-def _item_context(dispute: Dispute, labels: dict[int, str], row: Campaign) -> dict[str, Any]:
-    item, place = item_of_dispute(dispute), dispute.place
+def _item_context(
+    dispute: Dispute, computation: Computation, labels: dict[int, str], row: Campaign
+) -> dict[str, Any]:
+    place, item = place_of(dispute, computation)
     rows = (
         Judgment.objects.filter(item=item)
         .select_related("assessor__user", "slot")

@@ -18,7 +18,7 @@ from analytics.charts import Chart, throughput
 from analytics.models import Computation
 from analytics.services.activity import MACHINE, SERIES, a_day, filled_days, filled_hours
 from analytics.services.costs import costs
-from analytics.services.dispute_queue import n_in_question, with_disputes
+from analytics.services.dispute_queue import dispute_queue, with_disputes
 from analytics.services.recomputation import queue_recomputation
 from analytics.services.screening import current_flags
 from console.looks import look_context
@@ -108,7 +108,7 @@ def _newest(row: Campaign) -> Any:
         n_flags=Coalesce(Subquery(flags.annotate(n=Count("assessor", distinct=True)).values("n")), 0),
     ).first()
     if newest is not None:
-        newest.n_disputed = n_in_question(newest)
+        newest.n_disputed = len(dispute_queue(newest))
     return newest
 
 
