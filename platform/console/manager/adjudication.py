@@ -128,7 +128,8 @@ def undo_decision(request: HttpRequest, campaign_id: uuid.UUID, adjudication_id:
     except NewerWord as refusal:
         messages.error(request, f"Nothing was taken back: {refusal}.")
         return redirect(back)
-    return redirect(f"{back}?{urlencode({'done': made.pk, 'item': str(word.item_id)})}")
+    query: dict[str, Any] = {"done": made.pk, "item": word.item_id}
+    return redirect(f"{back}?{urlencode(query)}")
 
 
 def _back(request: HttpRequest, campaign_id: uuid.UUID, item: Item) -> str:
