@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import JSONObject
 
 from analytics.estimation.questioned import ASKED, DOUBTFUL, STUCK, Reason, reason
 from analytics.models import Computation, ConfusionEstimate, DisputedItem
 from analytics.services.disputed import open_disputes
-from judging.models import Adjudication, Campaign, Item, Judgment, StuckItem
+from judging.models import Adjudication, Campaign, Item, StuckItem
+from judging.services.messages import open_questions
 
 MOST_BESIDE = 200  # stuck items, and items asked about
 
@@ -54,14 +55,9 @@ def stuck_in(campaign: Campaign) -> QuerySet[Any]:
 
 
 def asked_about(campaign: Campaign) -> QuerySet[Any]:
-    """Return the items whose topic is unclear to somebody who has not graded them since, the newest first."""
-    later = Judgment.objects.filter(
-        item=OuterRef("item"), assessor=OuterRef("assessor"), sequence__gt=OuterRef("sequence")
-    )
-    unclear = Judgment.objects.filter(
-        ~Exists(later), item__campaign=campaign, grade=None, obstacle=Judgment.Obstacle.TOPIC
-    )
-    return unclear.order_by("-id").values_list("item_id", flat=True)
+    """Return the items of questions that nobody has answered or closed, the oldest question first."""
+    asked = open_questions(campaign).filter(item__isnull=False)
+    return asked.select_related(None).values_list("item_id", flat=True)
 
 
 def with_disputes(newest: QuerySet[Any], row: Any) -> QuerySet[Any]:

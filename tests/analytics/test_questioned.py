@@ -15,7 +15,7 @@ from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.dispute_queue import dispute_queue, newest_with_disputes
 from analytics.services.disputed import doubtful_labels
 from analytics.services.recomputation import recompute
-from judging.models import Judgment
+from judging.models import Judgment, Message
 from judging.services.adjudication import adjudicate
 from judging.services.assign import submit
 from judging.services.places_left import compute_places_left
@@ -110,6 +110,10 @@ def test_the_queue_of_a_random_campaign_is_that_of_the_five_rules(tmp_path, seed
     campaign = make_campaign(tmp_path)
     stuck = judge_randomly(campaign, seed, most_steps=3)
     compute_places_left(campaign=campaign)
+    ann = campaign.assessors.get(user__username="ann")
+    Message.objects.create(
+        assessor=ann, sender=ann.user, text="Which year?", is_from_assessor=True, item_id=stuck
+    )
     recompute(campaign=campaign)
     arrays = current_arrays(campaign)
     everything = np.ones(arrays.judged.size, dtype=bool)

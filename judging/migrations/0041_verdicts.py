@@ -55,7 +55,7 @@ END $$;
 
 
 class Migration(migrations.Migration):
-    dependencies = [("judging", "0036_document_images"), migrations.swappable_dependency(settings.AUTH_USER_MODEL)]
+    dependencies = [("judging", "0040_questions_are_found"), migrations.swappable_dependency(settings.AUTH_USER_MODEL)]
     operations = [
         migrations.AddField(
             "adjudication",
