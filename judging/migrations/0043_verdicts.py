@@ -55,7 +55,7 @@ END $$;
 
 
 class Migration(migrations.Migration):
-    dependencies = [("judging", "0040_questions_are_found"), migrations.swappable_dependency(settings.AUTH_USER_MODEL)]
+    dependencies = [("judging", "0042_tags_of_runs_set_aside_are_free"), migrations.swappable_dependency(settings.AUTH_USER_MODEL)]
     operations = [
         migrations.AddField(
             "adjudication",
