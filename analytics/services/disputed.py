@@ -14,7 +14,7 @@ from analytics.estimation.questioned import in_question, is_unanimous
 from analytics.estimation.relevance_errors import label_error_probability, relevance_errors
 from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays, Ints
-from analytics.models import Computation, ConfusionEstimate, DisputedItem
+from analytics.models import Computation, DisputedItem
 from analytics.services.confusions import ConfusionCounts
 from judging.kinds import ITEM_COLUMNS, ItemKey
 from judging.models import Adjudication, Campaign, Item
@@ -142,14 +142,6 @@ def open_disputes() -> QuerySet[DisputedItem]:
     """Return the places of all queues on whose item no manager's word is in force, the worst first."""
     decided = Adjudication.objects.in_force().filter(item=OuterRef("item"))
     return DisputedItem.objects.filter(~Exists(decided)).order_by("position")
-
-
-def why_no_error_rates(computation: Computation) -> str:
-    """Return why the queue goes by disagreement alone and not by measured errors; empty where it goes by these."""
-    counts = computation.confusions.filter(scope=ConfusionEstimate.Scope.POOLED).values_list(
-        "counts", flat=True
-    )
-    return why_unmeasured(counts.first(), computation.campaign.scale.relevant_grade)
 
 
 def why_unmeasured(pooled: list[list[float]] | None, relevant_grade: int) -> str:

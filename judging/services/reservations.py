@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db import connection
 
-from judging.models import Campaign, Reservation
+from judging.models import Campaign
 from touchstone.models import User
 
 RESERVED_FOR = timedelta(minutes=10)
@@ -52,8 +52,3 @@ def reserve_first(
             cursor.execute(_FREE, keys)  # somebody else was first: look again, as long as anything is free
             if not cursor.fetchone()[0]:
                 return None
-
-
-def release(*, campaign: Campaign, manager: User) -> None:
-    """Give back what the manager has reserved of the campaign."""
-    Reservation.objects.filter(manager=manager, item__campaign=campaign).delete()

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 
 # The resources that write and list the facts of judging.
 FACTS = {
-    "assessors", "campaigns", "collections", "contents", "crowd", "jobs", "judgments", "me", "training",
+    "assessors", "campaigns", "collections", "contents", "crowd", "jobs", "judgments", "me", "opening", "training",
 }  # fmt: skip
 # What may be sent to whom; `None`: the request has no body. Written by hand, from what the screens may change.
 COLLECTION = {"name", "description", "shows_html", "source", "licence", "may_publish_documents"}
