@@ -144,8 +144,9 @@ def _mark(campaign: Campaign, stuck: Sequence[OpenItems], people: Sequence[Perso
         for one in stuck
     ]
     keys: dict[str, Any] = {"campaign": campaign.pk, "people": [person.pk for person in people]}
+    keys["groups"] = json.dumps(groups)
     with connection.cursor() as cursor:
-        cursor.execute(_MARK, {**keys, "groups": json.dumps(groups)})
+        cursor.execute(_MARK, keys)
 
 
 def _rows(sql: str, **keys: Any) -> list[tuple[Any, ...]]:
