@@ -96,6 +96,7 @@ AUDIENCE: dict[str, set[str]] = {
             "console:api-items",
             "console:api-item",
             "console:api-judgment-log",
+            "console:api-judgment-file",
             "console:api-adjudications",
             "console:api-jobs",
             "console:api-looks",
@@ -138,6 +139,11 @@ AUDIENCE: dict[str, set[str]] = {
     **dict.fromkeys(
         [
             "console:results",
+            "console:documents",
+            "console:document",
+            "console:document-frame",
+            "console:collection-topics",
+            "console:topic",
             "console:campaign-results",
             "console:pair",
             "console:pairs",

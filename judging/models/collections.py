@@ -3,11 +3,21 @@
 import uuid
 
 from django.conf import settings
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVector
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Left
 
 from judging.models.imports import Import
 from touchstone.models import User
+
+LONGEST_INDEXED = 10_000  # characters: PostgreSQL's list of words has an upper limit
+
+
+def words_of(field: str) -> SearchVector:
+    """Return the words of a text as the index of words has them: as they are written, in any language."""
+    return SearchVector(Left(field, LONGEST_INDEXED), config="simple")
 
 
 class CollectionQuerySet(models.QuerySet["Collection"]):
@@ -106,6 +116,7 @@ class Topic(models.Model):
             ),
             models.CheckConstraint(name="judging_topic_id_word", condition=Q(topic_id__regex=r"^\S+$")),
         ]
+        indexes = [GinIndex(words_of("title"), name="judging_topic_words")]
 
     def __str__(self) -> str:
         return self.topic_id
@@ -127,6 +138,7 @@ class Document(models.Model):
             models.UniqueConstraint(name="judging_document_unique", fields=["collection", "doc_id"]),
             models.CheckConstraint(name="judging_document_id_word", condition=Q(doc_id__regex=r"^\S+$")),
         ]
+        indexes = [GinIndex(words_of("title"), name="judging_document_words")]
 
     def __str__(self) -> str:
         return self.doc_id

@@ -143,9 +143,10 @@ def _mark(campaign: Campaign, stuck: Sequence[OpenItems], people: Sequence[Perso
         {"purpose": one.purpose, "team": one.team, "places": one.places, "known_to": sorted(one.known_to)}
         for one in stuck
     ]
-    keys = {"campaign": campaign.pk, "people": [person.pk for person in people]}
+    keys: dict[str, Any] = {"campaign": campaign.pk, "people": [person.pk for person in people]}
+    keys["groups"] = json.dumps(groups)
     with connection.cursor() as cursor:
-        cursor.execute(_MARK, {**keys, "groups": json.dumps(groups)})
+        cursor.execute(_MARK, keys)
 
 
 def _rows(sql: str, **keys: Any) -> list[tuple[Any, ...]]:

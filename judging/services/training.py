@@ -61,6 +61,7 @@ def choose_training_items(
                 position=position,
             )
             for position, answer in enumerate(chosen, start=1)
+            if answer.grade is not None  # always so: `_spread` takes no others
         )
         record("chose training items", campaign, actor=user, items=n)
     return made

@@ -26,8 +26,8 @@ class AccountForm(forms.Form):
 
     part = ""
 
-    def __init__(self, *arguments: Any, user: User, **named: Any) -> None:
-        super().__init__(*arguments, prefix=self.part, **named)
+    def __init__(self, data: Any = None, *, user: User, **named: Any) -> None:
+        super().__init__(data, prefix=self.part, **named)
         self.user = user
 
 

@@ -77,8 +77,8 @@ FILTERS: dict[str, set[str]] = {
     "api-collections": {"name", "search", "is_restricted", "order"},
     "api-deleted-collections": {"order"},
     "api-deleted-campaigns": {"collection", "order"},
-    "api-topics": {"topic_id", "order"},
-    "api-documents": {"doc_id", "order"},
+    "api-topics": {"topic_id", "q", "order"},
+    "api-documents": {"doc_id", "q", "order"},
     "api-runs": {"run_id", "may_publish", "is_manual", "group", "order"},
     "api-scores": {"name", "order"},
     "api-gold-answers": {"topic_id", "doc_id", "source", "grade", "order"},
@@ -142,6 +142,7 @@ def world(db, tmp_path):
     named = {
         "campaign_id": campaign.pk,
         "collection_id": collection.pk,
+        "file_format": "csv",
         "document_pk": collection.documents.first().pk,
         "run_pk": collection.runs.first().pk,
         "assessor_id": bob.pk,

@@ -43,7 +43,7 @@ def test_every_object_comes_out_as_the_standard_library_reads_it(objects, size, 
 
 def test_a_place_is_that_of_the_file():
     lines = open_objects(io.BytesIO(b'[{"a": 1}, {"b": 2},\n  {"c": 3}]'), "a", Limits())
-    assert [(one.number, one.column) for one in lines] == [(1, 2), (1, 12), (2, 3)]  # type: ignore[attr-defined]
+    assert [(one.number, one.column) for one in lines] == [(1, 2), (1, 12), (2, 3)]
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,7 @@ def test_the_first_sheet_with_anything_in_it_is_read():
         (workbook_of({"A": "<no xml"}), "a.xlsx:1:1: no spreadsheet that can be read ("),
         (workbook([["a", "a"], ["1", "2"]]), "a.xlsx:Sheet1!A1: two columns have the same name"),
     ],
+    ids=["no zip", "nothing in it", "no XML", "a column twice"],  # a zip holds the time at which it was made
 )
 def test_what_is_no_sheet_is_one_sentence(data, reason):
     said = refusal(data)

@@ -10,12 +10,18 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from judging.models import Document, GoldAnswer, Run, ScoreList, Topic
+from judging.models import Collection, Document, GoldAnswer, Run, ScoreList, Topic
 from judging.serializers.strict import LongWord, StrictModel, Word
 from judging.services.access import ManagersChange, ManagersOnly, ResearchersOnly
+from judging.services.browsing import documents_found, topics_found
 from judging.services.collections import change_run
 from touchstone.models import user_of
 
+# Read by the view itself.
+WORDS = (
+    "",
+    serializers.CharField(max_length=200, help_text="With this id, or with these words in the title."),
+)
 LONGEST_TEXT = 5000
 
 
@@ -32,11 +38,12 @@ class Topics(generics.ListAPIView[Topic]):
     permission_classes = (ResearchersOnly,)
     serializer_class = TopicAnswer
     queryset = Topic.objects.none()
-    filter_fields = {"topic_id": "topic_id"}
+    filter_fields = {"topic_id": "topic_id", "q": WORDS}
     order_fields = {"id": "id", "topic_id": "topic_id"}
 
     def get_queryset(self) -> QuerySet[Topic]:
-        return Topic.objects.filter(collection_id=self.kwargs["collection_id"])
+        asked = self.request.query_params.get("q", "")
+        return topics_found(Collection(pk=self.kwargs["collection_id"]), asked)
 
     @extend_schema(operation_id="topics_list", tags=["topics"])
     def get(self, request: Request, collection_id: uuid.UUID) -> Response:
@@ -67,12 +74,13 @@ class Documents(generics.ListAPIView[Document]):
     permission_classes = (ResearchersOnly,)
     serializer_class = DocumentLine
     queryset = Document.objects.none()
-    filter_fields = {"doc_id": "doc_id"}
+    filter_fields = {"doc_id": "doc_id", "q": WORDS}
     order_fields = ("doc_id",)  # an index has them so; by their keys, one would read other collections' too
 
     def get_queryset(self) -> QuerySet[Document]:
-        found = Document.objects.filter(collection_id=self.kwargs["collection_id"])
-        return found.only("id", "doc_id", "title", "version")
+        asked = self.request.query_params.get("q", "")
+        found = documents_found(Collection(pk=self.kwargs["collection_id"]), asked)
+        return found.defer(None).only("id", "doc_id", "title", "version")
 
     @extend_schema(operation_id="documents_list", tags=["documents"])
     def get(self, request: Request, collection_id: uuid.UUID) -> Response:

@@ -4,8 +4,10 @@ import uuid
 from typing import Any
 
 from django.db.models import Prefetch, Q, QuerySet
+from django.http import Http404, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
 from rest_framework import generics, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,6 +15,7 @@ from rest_framework.views import APIView
 
 from analytics.releases.pseudonyms import pseudonym
 from analytics.services.exports import pseudonym_key
+from analytics.services.judgment_log import LOG_FORMATS, file_name, log_bytes
 from console.filtering import (
     ITEM_ORDERS,
     filter_names,
@@ -130,6 +133,41 @@ class JudgmentLog(generics.ListAPIView[Judgment]):
 def _with_names(rows: QuerySet[Judgment]) -> QuerySet[Judgment]:
     joined = rows.select_related("item__topic", "item__document", "slot", "assessor__user")
     return joined.defer("item__document__text", "item__document__html", "item__topic__narrative")
+
+
+class JudgmentFile(APIView):
+    """The judgments that filters find, as one file."""
+
+    permission_classes = (ResearchersOnly,)
+    query_fields = filter_names(JUDGMENTS)
+
+    @extend_schema(
+        operation_id="judgment_file",
+        tags=["judgments"],
+        parameters=[
+            *parameters(JUDGMENTS),
+            OpenApiParameter(
+                "file_format", {"type": "string", "enum": list(LOG_FORMATS)}, OpenApiParameter.PATH
+            ),
+        ],
+        responses={(200, kind.partition(";")[0]): OpenApiTypes.BINARY for kind in LOG_FORMATS.values()},
+    )
+    def get(self, request: Request, campaign_id: uuid.UUID, file_format: str) -> StreamingHttpResponse:
+        """All judgments that the filters find, streamed, in the order of arrival.
+
+        The fields of the log and `is_latest, leased_at, batch, inclusion_probability, decision`; in CSV an apostrophe
+        stands before text that a spreadsheet would run.
+        """
+        if file_format not in LOG_FORMATS:
+            raise Http404
+        row = get_object_or_404(Campaign, pk=campaign_id)
+        found = judgments_asked(request, row.pk).complete()
+        key = None if user_of(request).may_manage else pseudonym_key(row.pk)
+        answer = StreamingHttpResponse(
+            log_bytes(row, found, file_format, key), content_type=LOG_FORMATS[file_format]
+        )
+        answer["Content-Disposition"] = f'attachment; filename="{file_name(row, file_format)}"'
+        return answer
 
 
 # -- items ----------------------------------------------------------------------------------------------------

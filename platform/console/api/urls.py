@@ -145,6 +145,11 @@ urlpatterns = [
     path(f"{CAMPAIGN}/training/trainees", training.Trainees.as_view(), name="api-trainees"),
     path(f"{CAMPAIGN}/items", judgments.Items.as_view(), name="api-items"),
     path(f"{CAMPAIGN}/items/<uuid:item_id>", judgments.OneItem.as_view(), name="api-item"),
+    path(
+        f"{CAMPAIGN}/judgment-files/<slug:file_format>",
+        judgments.JudgmentFile.as_view(),
+        name="api-judgment-file",
+    ),
     path(f"{CAMPAIGN}/judgment-log", judgments.JudgmentLog.as_view(), name="api-judgment-log"),
     path(f"{CAMPAIGN}/adjudications", judgments.Adjudications.as_view(), name="api-adjudications"),
     path(f"{CAMPAIGN}/leases", judgments.Leases.as_view(), name="api-leases"),

@@ -191,6 +191,7 @@ urlpatterns = [
     path("manage/campaigns/<uuid:campaign_id>/items/", items.items, name="items"),
     path("manage/campaigns/<uuid:campaign_id>/items/<uuid:item_id>/", items.item, name="item"),
     path("manage/campaigns/<uuid:campaign_id>/items/<uuid:item_id>/ask/", items.ask_others, name="item-ask"),
+    path("manage/campaigns/<uuid:campaign_id>/items/<uuid:item_id>/write/", items.write, name="item-write"),
     path("manage/campaigns/<uuid:campaign_id>/judgments/", items.judgments, name="judgments"),
     path("manage/campaigns/<uuid:campaign_id>/events/", events.events, name="events"),
     path("manage/campaigns/<uuid:campaign_id>/comments/", comments.comments, name="said"),

@@ -204,8 +204,10 @@ def _field(queryset: Any, path: str) -> Any:
 
 
 def _value(row: Any, path: str) -> Any:
+    if isinstance(row, dict):
+        return row.get(path)
     for part in path.split("__"):
-        row = row.get(path) if isinstance(row, dict) else getattr(row, part)
+        row = getattr(row, part)
         if row is None:
             return None
     return row.pk if hasattr(row, "_meta") else row

@@ -264,6 +264,7 @@ class Command(BaseCommand):
                 for topic_id, doc_id, grade in answers.values_list(
                     "topic__topic_id", "document__doc_id", "grade"
                 )
+                if grade is not None
             }
             if known:
                 self._import_gold(small, known, Path(folder), "the topics' author")

@@ -18,7 +18,7 @@ COUNT: list[Any] = [
 
 
 class Migration(migrations.Migration):
-    dependencies = [("judging", "0043_verdicts")]
+    dependencies = [("judging", "0044_verdicts")]
     operations = [
         ValidateConstraint("adjudication", "judging_adjudication_verdict"),
         migrations.RunSQL(COUNT, migrations.RunSQL.noop),

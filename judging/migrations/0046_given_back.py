@@ -7,7 +7,7 @@ from django.db.models import F, Q
 
 class Migration(migrations.Migration):
     atomic = False  # an index is made beside what is judged meanwhile
-    dependencies = [("judging", "0044_verdicts_checked")]
+    dependencies = [("judging", "0045_verdicts_checked")]
     operations = [
         AddIndexConcurrently(
             "judgment",

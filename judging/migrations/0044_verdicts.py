@@ -55,7 +55,7 @@ END $$;
 
 
 class Migration(migrations.Migration):
-    dependencies = [("judging", "0042_tags_of_runs_set_aside_are_free"), migrations.swappable_dependency(settings.AUTH_USER_MODEL)]
+    dependencies = [("judging", "0043_words_of_titles"), migrations.swappable_dependency(settings.AUTH_USER_MODEL)]
     operations = [
         migrations.AddField(
             "adjudication",
