@@ -50,10 +50,10 @@ SAFE: dict[str, str] = {
     ),
     "judging 0042_tags_of_runs_set_aside_are_free: old code fails after it": "as above: it only refuses fewer tags",
     "judging 0039_questions: adding-foreign-key-constraint": (
-        "the columns are new and empty, so PostgreSQL skips the scan; items are locked for a moment, within prepare's limit"
+        "the columns are new and empty, so PostgreSQL skips the scan; items are locked for a moment"
     ),
     "touchstone 0016_letters: ban-drop-constraint": (
-        "a rule that allows one lane more takes its place in the same transaction, and old code uses none but the old lanes"
+        "a rule that allows one lane more takes its place in the same transaction"
     ),
     "judging 0041_what_is_set_aside: ban-drop-not-null": (
         "only new code withdraws gold; a job of an old worker that then fails is done again by a new one"
