@@ -21,6 +21,7 @@ from sampling.measures.design_weights import PriorGrades, design_weights
 from sampling.measures.families import FloatArray, Measure, grade_gains, weights_of_runs
 from sampling.measures.sparse import SparseRuns
 from sampling.models import Audit, AuditEntry, AuditTier, Draw
+from sampling.pooled_runs import tags_of_then
 from sampling.prediction import folds
 from sampling.questions import parse_designed
 from sampling.selections import FOREIGN, NOT_AUDITED
@@ -169,7 +170,7 @@ def _weights(
     runs = list(campaign.collection.runs.all())
     pairs = pl.DataFrame([item.key[:2] for item in items], schema=list(ITEM_COLUMNS), orient="row")
     run_ids = [run.run_id for run in runs]
-    rows = [run_ids.index(name) for name in of_runs] or asked_runs(newest, run_ids)
+    rows = [run_ids.index(name) for name in of_runs] or asked_runs(newest, tags_of_then(newest, runs))
     asked, depth = [runs[run] for run in rows], newest.parameters["depth"]
     n_topics = len(newest.parameters["topics"])
     if measure.kind.is_sum:

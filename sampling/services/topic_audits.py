@@ -13,6 +13,7 @@ from sampling.judged import Judged, relevance_given_grade
 from sampling.measures.families import FloatArray, grade_gains
 from sampling.measures.registry import parse_measure
 from sampling.models import AuditSchedule, Draw
+from sampling.pooled_runs import tags_of_then
 from sampling.selections import NOT_BY_DOCUMENT
 from sampling.services.auditable import (
     AuditRefused,
@@ -106,5 +107,5 @@ def _spread(
     relevant = measure.relevant_grade or campaign.scale.relevant_grade
     gains = grade_gains(measure, campaign.scale.gains(), relevant)
     outlook = topic_outlook(ranks, measure, relevance, float(gains[relevant:].mean()))
-    spread = outlook.spread(newest.question, asked_runs(newest, [run.run_id for run in runs]))
+    spread = outlook.spread(newest.question, asked_runs(newest, tags_of_then(newest, runs)))
     return with_floor(spread) if spread.any() else np.ones(spread.size)
