@@ -11,10 +11,9 @@ from analytics.estimation.group_sequential import Look
 from analytics.estimation.samples import Labels
 from judging.models import Assessor, Run
 from sampling.draws import permanent_random_numbers
-from sampling.frames import returned_in_frame
+from sampling.frames import pooled_runs, returned_in_frame
 from sampling.measures.sparse import SparseRuns
 from sampling.models import Draw
-from sampling.pooled_runs import pooled_runs
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -27,12 +27,12 @@ from judging.models import Campaign
 from sampling.arrays import run_table
 from sampling.audit_plan import Auditable, items_of_next_audit, middle_grades
 from sampling.contrasts import contrast_among
+from sampling.frames import tags_of_then
 from sampling.judged import judged_items
 from sampling.measures.design_weights import PriorGrades, design_weights
 from sampling.measures.families import Measure
 from sampling.measures.registry import parse_measure
 from sampling.models import AuditSchedule, AuditTier, Draw
-from sampling.pooled_runs import tags_of_then
 from sampling.selections import NOT_AUDITED
 from sampling.services.auditable import asked_runs
 from sampling.services.learned_audits import has_enough_gold, has_learned

@@ -15,14 +15,13 @@ from judging.kinds import ITEM_COLUMNS
 from judging.models import Assessor, Campaign
 from sampling.arrays import FloatArray
 from sampling.campaign_plan import TopicSpread
-from sampling.frames import returned_in_frame
+from sampling.frames import returned_in_frame, runs_learned_from, tags_of_then
 from sampling.judged import question_influence
 from sampling.measures.families import grade_gains, weights_of_runs
 from sampling.measures.registry import parse_linear, parse_measure
 from sampling.measures.sparse import SparseRuns, from_dense
 from sampling.models import Draw
 from sampling.outlook import USUAL_RATES, LabelErrors, assumed_errors
-from sampling.pooled_runs import runs_learned_from, tags_of_then
 from sampling.questions import Design, question_rows
 from sampling.services.auditable import asked_runs
 from sampling.services.outlook import (

@@ -18,11 +18,11 @@ from analytics.models import before_cutting
 from analytics.services.recomputation import latest_computation
 from judging.models import Campaign, Run
 from judging.rankings import read_rankings
+from sampling.frames import runs_learned_from
 from sampling.measures.families import Measure, weights_of_runs
 from sampling.measures.kinds import Linear
 from sampling.measures.sparse import SparseRuns
 from sampling.models import Draw
-from sampling.pooled_runs import runs_learned_from
 from sampling.pooling import ranks_in_pairs
 from touchstone.files import local
 

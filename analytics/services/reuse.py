@@ -20,12 +20,11 @@ from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Run
 from judging.rankings import Rankings, read_rankings, top
 from judging.services.errors import Refused
-from sampling.frames import load_frame, mean_gains, newest_draw
+from sampling.frames import load_frame, mean_gains, newest_draw, runs_learned_from
 from sampling.measures.families import Measure, grade_gains, run_weights
 from sampling.measures.kinds import Linear
 from sampling.measures.registry import parse_linear
 from sampling.models import Draw
-from sampling.pooled_runs import runs_learned_from
 from sampling.pooling import ranks_in_pairs
 from sampling.prediction import posterior_prior
 from sampling.selections import NOT_BY_DOCUMENT, POOL_UNKNOWN

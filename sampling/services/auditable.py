@@ -15,13 +15,12 @@ from sampling.arrays import run_table
 from sampling.audit_plan import Auditable, middle_grades
 from sampling.contrasts import contrast_among
 from sampling.design_options import TOPIC_SELECTIONS
-from sampling.frames import item_probabilities, load_frame, returned_in_frame
+from sampling.frames import item_probabilities, load_frame, returned_in_frame, tags_of_then
 from sampling.judged import judged_items
 from sampling.measures.design_weights import PriorGrades, design_weights
 from sampling.measures.families import FloatArray, Measure, grade_gains, weights_of_runs
 from sampling.measures.sparse import SparseRuns
 from sampling.models import Audit, AuditEntry, AuditTier, Draw
-from sampling.pooled_runs import tags_of_then
 from sampling.prediction import folds
 from sampling.questions import parse_designed
 from sampling.selections import FOREIGN, NOT_AUDITED

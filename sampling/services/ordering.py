@@ -25,12 +25,11 @@ from judging.services.places import exchange_places
 from sampling.arrays import FloatArray, IndexArray
 from sampling.expert_pools import topic_pools
 from sampling.experts import Preferences, consensus
-from sampling.frames import FrameRefused, load_frame, mean_gains, newest_draw, returned_in_frame
+from sampling.frames import FrameRefused, load_frame, mean_gains, newest_draw, pooled_runs, returned_in_frame
 from sampling.judging_order import leading
 from sampling.minimal import Difference, ModelTopic, StoppingRule, shift_to_prevalence
 from sampling.minimal_collection import ModelLook, look
 from sampling.models import Draw, JudgingLook
-from sampling.pooled_runs import pooled_runs
 from touchstone import jobs
 from touchstone.models import Job
 

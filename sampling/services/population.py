@@ -11,10 +11,9 @@ from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Run
 from sampling.contrasts import Importance, default_sizes, importance, single_draw_probability
 from sampling.expert_pools import prior_of_experts
-from sampling.frames import FrameRefused, collection_pool, newest_draw
+from sampling.frames import FrameRefused, collection_pool, newest_draw, pooled_runs
 from sampling.measures.design_weights import DesignWeights, PriorGrades, design_weights
 from sampling.measures.families import FloatArray, Measure, grade_gains
-from sampling.pooled_runs import pooled_runs
 from sampling.pooling import Pool, prior_utility
 from sampling.prediction import posterior_prior
 from sampling.questions import Design, prior_of_runs, question_rows

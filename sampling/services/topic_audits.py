@@ -8,12 +8,11 @@ from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Item
 from sampling.audit_plan import Auditable
 from sampling.design_options import WHOLE_TOPICS
-from sampling.frames import item_probabilities, load_frame, returned_in_frame
+from sampling.frames import item_probabilities, load_frame, returned_in_frame, tags_of_then
 from sampling.judged import Judged, relevance_given_grade
 from sampling.measures.families import FloatArray, grade_gains
 from sampling.measures.registry import parse_measure
 from sampling.models import AuditSchedule, Draw
-from sampling.pooled_runs import tags_of_then
 from sampling.selections import NOT_BY_DOCUMENT
 from sampling.services.auditable import (
     AuditRefused,

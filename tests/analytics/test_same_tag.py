@@ -26,8 +26,7 @@ from analytics.services.reuse import ReuseQuestion, answer
 from judging.models import Run
 from judging.services.collections import set_run_aside
 from judging.services.files import import_documents, import_runs
-from sampling.frames import newest_draw
-from sampling.pooled_runs import pooled_runs, tags_of_then
+from sampling.frames import newest_draw, pooled_runs, tags_of_then
 from sampling.questions import Design
 from sampling.services.auditable import asked_runs
 from sampling.services.drawing import draw
