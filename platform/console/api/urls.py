@@ -19,6 +19,7 @@ from console.api import (
     imports,
     jobs,
     judgments,
+    leases,
     looks,
     me,
     opening,
@@ -152,15 +153,13 @@ urlpatterns = [
     ),
     path(f"{CAMPAIGN}/judgment-log", judgments.JudgmentLog.as_view(), name="api-judgment-log"),
     path(f"{CAMPAIGN}/adjudications", judgments.Adjudications.as_view(), name="api-adjudications"),
-    path(f"{CAMPAIGN}/leases", judgments.Leases.as_view(), name="api-leases"),
+    path(f"{CAMPAIGN}/leases", leases.Leases.as_view(), name="api-leases"),
     path(
         f"{CAMPAIGN}/leases/release-expired",
-        judgments.LeasesReleaseExpired.as_view(),
+        leases.LeasesReleaseExpired.as_view(),
         name="api-leases-release-expired",
     ),
-    path(
-        f"{CAMPAIGN}/leases/<uuid:token>/release", judgments.LeaseRelease.as_view(), name="api-lease-release"
-    ),
+    path(f"{CAMPAIGN}/leases/<uuid:token>/release", leases.LeaseRelease.as_view(), name="api-lease-release"),
     path("jobs", jobs.Jobs.as_view(), name="api-jobs"),
     path("jobs/<uuid:job_id>", jobs.OneJob.as_view(), name="api-job"),
     path("jobs/<uuid:job_id>/cancel", jobs.JobCancel.as_view(), name="api-job-cancel"),
