@@ -235,6 +235,10 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
         ).pk,
         "console:api-import-rests import_id": Import.objects.get(kind="topics", collection=collection).pk,
         "console:api-import-take-back import_id": Import.objects.get(kind="topics", collection=collection).pk,
+        "console:manage-import-replace import_id": Import.objects.get(
+            kind="topics", collection=collection
+        ).pk,
+        "console:api-import-replace import_id": Import.objects.get(kind="topics", collection=collection).pk,
         "judging:join token": invitation.token,
         "letters-off token": signed(bob.user_id, "gold"),
         "console:manage-lease-release token": lent.token,

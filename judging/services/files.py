@@ -3,12 +3,14 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from django.core.files import File
 from django.db import connection, transaction
 from django.db.models import Model
+from django.utils import timezone
 
 from judging.faults import Faults
 from judging.file_options import PLAIN, Changes, FileOptions
@@ -335,9 +337,17 @@ def shown_name(name: str | None) -> str:
     return shown[:100] or "file"
 
 
-def _is_waiting(name: str) -> bool:
-    """Return whether a job, or an import that may be kept or replaced, names the file."""
+def clear_uploads(kept_for: timedelta) -> int:
+    """Delete the uploaded files that nothing names, and those of imports kept longer ago; return how many."""
+    since = timezone.now() - kept_for
+    return remove_orphans("uploads", lambda name: _is_waiting(name, since))
+
+
+def _is_waiting(name: str, since: datetime | None = None) -> bool:
+    """Return whether a job, or an import that may be kept or replaced (kept `since`), names the file."""
     named = [{"path": name}]
     waiting = Job.objects.filter(kind="import", state__in=Job.ACTIVE, payload__uploads__contains=named)
     held = Import.objects.filter(state__in=[Import.State.LOOKED_AT, Import.State.KEPT], files__contains=named)
+    if since is not None:
+        held = held.exclude(state=Import.State.KEPT, kept_at__lt=since)
     return waiting.exists() or held.exists()

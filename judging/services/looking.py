@@ -23,7 +23,7 @@ from touchstone import jobs
 from touchstone.files import local, store
 from touchstone.models import Job, User, record
 
-LOOK, KEEP = "look", "keep"
+LOOK, KEEP, REPLACE = "look", "keep", "replace"
 MOST_RUNS = 5  # of the collection, whose topics tell what topics are
 UNSTORABLE = dict.fromkeys([0, *range(0xD800, 0xE000)], "\ufffd")
 
@@ -95,6 +95,8 @@ def discard(*, made: Import, actor: User | None) -> None:
     with transaction.atomic():
         row = lock_import(made, Import.State.LOOKED_AT)
         paths = [one["path"] for one in _stored(row)]
+        others = Import.objects.filter(state=Import.State.KEPT, collection=row.collection)
+        paths = [path for path in paths if not others.filter(files__contains=[{"path": path}]).exists()]
         Import.objects.filter(pk=row.pk).update(state=Import.State.DISCARDED)
         record(
             "discarded an upload", row.collection, actor=actor, files=[entry["name"] for entry in row.files]
@@ -132,7 +134,7 @@ def _distinct(names: list[str]) -> list[str]:
 
 def job_of(made: Import) -> Job | None:
     """Return the newest job about the import."""
-    about = Job.objects.filter(kind__in=(LOOK, KEEP), payload__import=str(made.pk))
+    about = Job.objects.filter(kind__in=(LOOK, KEEP, REPLACE), payload__import=str(made.pk))
     return about.order_by("-created_at").first()
 
 
@@ -267,6 +269,7 @@ __all__ = [
     "KEEP",
     "KINDS",
     "LOOK",
+    "REPLACE",
     "choices_of",
     "choose",
     "discard",

@@ -31,6 +31,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("import", QUICK, heavy_from=10_000_000),
     Kind("look", QUICK, heavy_from=10_000_000),
     Kind("keep", QUICK, heavy_from=10_000_000),
+    Kind("replace", QUICK, heavy_from=10_000_000),
     Kind("run-upload", QUICK),
     Kind("forecast", QUICK),
     Kind("reuse", QUICK),

@@ -18,6 +18,7 @@ from django.db import DatabaseError, InterfaceError, close_old_connections, conn
 from analytics.releases.services.releasing import settle_ended
 from analytics.services.recomputation import start_due_recomputations
 from analytics.services.screening import start_due_screenings
+from judging.services.looking import REPLACE
 from judging.services.places_left import start_due_feasibility
 from sampling.services.auditing import start_due_audits
 from sampling.services.ordering import start_due_orders
@@ -25,6 +26,7 @@ from touchstone import jobs, lanes, signs
 from touchstone.api.delivery import tell_webhooks
 from touchstone.api.idempotency import prune_requests
 from touchstone.api.rate_limits import prune_counters
+from touchstone.ledger.replacing import replace_by_job
 from touchstone.ledger.sealing import KIND, seal_by_job, start_due_seals
 from touchstone.letters.queueing import KIND as LETTERS
 from touchstone.letters.sending import send_by_job, start_due_letters
@@ -46,6 +48,11 @@ def work(lane: str) -> None:
 @jobs.handler(KIND, needs_room=False)
 def seal(context: jobs.Context) -> None:
     seal_by_job(context)
+
+
+@jobs.handler(REPLACE)
+def replace_files(context: jobs.Context) -> None:
+    replace_by_job(context)
 
 
 @jobs.handler(FORGOTTEN, needs_room=False)

@@ -331,7 +331,7 @@ class OneImport(APIView):
     @extend_schema(operation_id="import_read", tags=["imports"], responses=ImportAnswer)
     def get(self, request: Request, import_id: uuid.UUID) -> Response:
         """Files that were looked at or kept, with what was found in them."""
-        return Response(ImportAnswer(_import(import_id)).data)
+        return Response(ImportAnswer(import_of(import_id)).data)
 
 
 class ImportKeep(APIView):
@@ -364,10 +364,10 @@ class ImportKeep(APIView):
         """Import all files that were looked at, or nothing. A job does it; follow it on the import."""
         sent = KeepRequest(data=request.data)
         sent.is_valid(raise_exception=True)
-        made = _import(import_id)
+        made = import_of(import_id)
         queue_keep(made=made, files=sent.validated_data.get("files", []), user=user_of(request))
-        return import_accepted(_import(import_id))
+        return import_accepted(import_of(import_id))
 
 
-def _import(import_id: uuid.UUID) -> Import:
+def import_of(import_id: uuid.UUID) -> Import:
     return get_object_or_404(Import.objects.select_related("user", "collection"), pk=import_id)

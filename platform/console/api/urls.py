@@ -106,6 +106,7 @@ urlpatterns = [
     ),
     path(f"{COLLECTION}/imports", imports.Imports.as_view(), name="api-imports"),
     path("imports/<uuid:import_id>", imports.OneImport.as_view(), name="api-import"),
+    path("imports/<uuid:import_id>/replace", taking_back.ImportReplace.as_view(), name="api-import-replace"),
     path("imports/<uuid:import_id>/keep", imports.ImportKeep.as_view(), name="api-import-keep"),
     path(f"{COLLECTION}/events", jobs.CollectionEvents.as_view(), name="api-collection-events"),
     path("campaigns", campaigns.Campaigns.as_view(), name="api-campaigns"),

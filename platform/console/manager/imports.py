@@ -15,11 +15,12 @@ from judging.import_choices import LABELS
 from judging.kinds import Passage
 from judging.models import Collection, Import
 from judging.services.access import managers_only
-from judging.services.errors import ImportRefused
+from judging.services.errors import ImportRefused, ImportStateWrong, Refused
 from judging.services.item_frame import preview_response
 from judging.services.keeping import queue_keep
 from judging.services.looking import discard, job_of, look_again, queue_look
-from touchstone.models import Job, user_of
+from touchstone.ledger.replacing import queue_replace, read_again
+from touchstone.models import Job, User, user_of
 
 COUNTS = (
     ("topics", "Topics"),
@@ -74,14 +75,36 @@ def _change(request: HttpRequest, made: Import, cards: list[Any]) -> HttpRespons
     is_changed = any(choices[card["name"]] != card["choices"] for card, _ in cards)
     try:
         if "keep" in request.POST and not is_changed:
-            queue_keep(made=made, user=user_of(request))
+            _queue(made, user_of(request))
         else:
             look_again(made=made, choices=choices, user=user_of(request))
             if "keep" in request.POST:
                 messages.info(request, "Something was changed, so the files are looked at again first.")
-    except ImportRefused as refusal:
+    except (ImportRefused, ImportStateWrong) as refusal:
         messages.error(request, str(refusal))
     return redirect("console:manage-import", made.collection_id, made.pk)
+
+
+def _queue(made: Import, user: User) -> None:
+    """Queue that it is kept; where it was read to replace another one, in the place of that."""
+    if "replaces" not in made.options:
+        queue_keep(made=made, user=user)
+        return
+    replaced = get_object_or_404(Import, pk=made.options["replaces"], collection=made.collection)
+    queue_replace(made=replaced, other=made, actor=user)
+
+
+@require_POST
+@managers_only
+def replace_import(request: HttpRequest, collection_id: uuid.UUID, import_id: uuid.UUID) -> HttpResponse:
+    """Read the files of a kept import again, as something else perhaps, and lead to what was read."""
+    made = _import(collection_id, import_id)
+    try:
+        again = read_again(made=made, actor=user_of(request))
+    except Refused as refusal:
+        messages.error(request, f"{refusal.title}: {refusal}.")
+        return redirect("console:manage-import", collection_id, made.pk)
+    return redirect("console:manage-import", collection_id, again.pk)
 
 
 @require_POST
@@ -126,7 +149,10 @@ def _page(
         "is_working": job is not None and job.state in Job.ACTIVE,
         "cards": [_shown(card, form, number) for number, (card, form) in enumerate(cards)],
         "obstacles": obstacles,
-        "can_keep": bool(cards) and not obstacles and made.state == Import.State.LOOKED_AT,
+        # What is there already may be what is taken back: then the reading itself is what refuses.
+        "can_keep": bool(cards)
+        and (not obstacles or "replaces" in made.options)
+        and made.state == Import.State.LOOKED_AT,
         "counts": _counts(report) if is_kept else [],
         "next": next_missing(steps(facts, None)),
     }

@@ -57,6 +57,11 @@ urlpatterns = [
         name="manage-run-switch",
     ),
     path(
+        "manage/collections/<uuid:collection_id>/imports/<uuid:import_id>/replace/",
+        imports.replace_import,
+        name="manage-import-replace",
+    ),
+    path(
         "manage/collections/<uuid:collection_id>/imports/<uuid:import_id>/take-back/",
         taking_back.take_import_back,
         name="manage-import-take-back",
