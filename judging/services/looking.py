@@ -149,10 +149,11 @@ def look(
         ids = IdsInDatabase(made.collection)
         cards = look_at_parts(parts, choices_of(made), ids, known_ids(made.collection), progress)
         files = [_entry(part, card) for part, card in zip(parts, cards, strict=True)]
-    row = lock_import(made, Import.State.LOOKED_AT)
-    row.files, row.report = files, storable({"files": cards, "obstacles": obstacles(cards)})
-    row.kind = _kind_of(cards)
-    row.save(update_fields=["files", "report", "kind"])
+    with transaction.atomic():
+        row = lock_import(made, Import.State.LOOKED_AT)
+        row.files, row.report = files, storable({"files": cards, "obstacles": obstacles(cards)})
+        row.kind = _kind_of(cards)
+        row.save(update_fields=["files", "report", "kind"])
     return dict(row.report)
 
 

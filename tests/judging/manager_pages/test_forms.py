@@ -137,7 +137,7 @@ def test_two_campaigns_never_share_a_name(alice, campaign):
         collection=campaign.collection, name="taken", user=None, grades=[(0, "No", 0), (1, "Yes", 1)]
     )
     answer = post(alice, "console:manage-campaign-edit", campaign.pk, status=400, **changed(name="taken"))
-    assert "already exists" in words(answer)
+    assert "already taken" in words(answer)
 
 
 def test_a_wrong_change_of_a_collection_is_explained_on_its_page_under_its_old_name(alice):
@@ -145,7 +145,7 @@ def test_a_wrong_change_of_a_collection_is_explained_on_its_page_under_its_old_n
     Collection.objects.create(name="Taken")
     before = set(Collection.objects.values_list("pk", "name"))
     for name, error in (
-        ("Taken", "already exists"),
+        ("Taken", "already taken"),
         ("", "required"),
         (NUL, "Null characters"),
         ("n" * 101, "at most 100"),
