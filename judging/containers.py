@@ -92,7 +92,7 @@ def zip_kind(name: str, head: bytes) -> str:
     return "zip"
 
 
-def gunzipped(head: bytes) -> tuple[bytes, bool] | None:
+def gunzip_head(head: bytes) -> tuple[bytes, bool] | None:
     """Return the beginning of what is in the gzip and whether it is all of it; None if it is damaged from the start."""
     engine = zlib.decompressobj(wbits=31)
     try:

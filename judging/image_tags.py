@@ -45,7 +45,7 @@ def with_pictures(
     '<img alt="A" src="data:image/png;base64,eA==">'
     """
 
-    def shown(image: re.Match[str]) -> str:
+    def replace_image(image: re.Match[str]) -> str:
         alt, source, width, anchor = image.groups()
         path = path_beside(doc_id, html.unescape(source))
         picture = pictures.get(path)
@@ -55,4 +55,4 @@ def with_pictures(
         words = note(shown_address(html.unescape(source)), path in pictures)
         return f'<span class="image"{anchor}>{alt}{" " if alt else ""}{words}</span>'
 
-    return _IMAGE.sub(shown, stored)
+    return _IMAGE.sub(replace_image, stored)

@@ -134,7 +134,7 @@ def encode(content: bytes) -> list[bytes]:
 
     if not content:  # nothing can be loaded later, so all that these formats may need is loaded now
         for mode in ("RGB", "RGBA"):
-            for _, data in _written(Image.new(mode, (1, 1))):
+            for _, data in _encode_image(Image.new(mode, (1, 1))):
                 Image.open(io.BytesIO(data)).load()
         return []
     Image.MAX_IMAGE_PIXELS = None  # ours is below
@@ -167,13 +167,13 @@ def _small(image: "Image", is_photograph: bool) -> tuple[bytes, bytes]:
     """Return media type and content of a picture of at most MOST_BYTES."""
     image.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
     while True:
-        for media_type, data in _written(image, is_photograph):
+        for media_type, data in _encode_image(image, is_photograph):
             if len(data) <= MOST_BYTES:
                 return media_type, data
         image.thumbnail((image.width * 3 // 4, image.height * 3 // 4))
 
 
-def _written(image: "Image", is_photograph: bool = False) -> Iterator[tuple[bytes, bytes]]:
+def _encode_image(image: "Image", is_photograph: bool = False) -> Iterator[tuple[bytes, bytes]]:
     """Yield the picture as files, the most faithful first; of a photograph, PNG would be long and slow."""
     lossy: tuple[str, bytes] = ("WEBP", b"image/webp") if image.mode == "RGBA" else ("JPEG", b"image/jpeg")
     ways: list[tuple[str, bytes, dict[str, Any]]] = [] if is_photograph else [("PNG", b"image/png", {})]

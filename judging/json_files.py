@@ -38,14 +38,14 @@ def open_objects(
 ) -> Iterator[Line]:
     """Return the objects of an array, or the lines of any other text, as `open_text` does."""
     with binary(source) as stream:
-        head, blocks = _peeked(read_blocks(stream, limits, encoding))
+        head, blocks = _peek(read_blocks(stream, limits, encoding))
         if head.lstrip().startswith(b"["):
             yield from _Array(name, limits.max_line).elements(blocks, encoding)
         else:
             yield from split_lines(blocks, name, limits, faults, encoding)
 
 
-def _peeked(blocks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+def _peek(blocks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
     """Return the beginning up to the first block that is not blank, and all blocks."""
     start, broken = b"", None
     try:
@@ -56,13 +56,13 @@ def _peeked(blocks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
     except BrokenFileError as error:
         broken = error
 
-    def again() -> Iterator[bytes]:
+    def read_again() -> Iterator[bytes]:
         yield start
         if broken is not None:
             raise broken
         yield from blocks
 
-    return start, again()
+    return start, read_again()
 
 
 class _Array:
@@ -112,7 +112,7 @@ class _Array:
         while True:
             if not self.depth and not self.begin():
                 return
-            end, value = self.decoded() if self.place == self.start else (0, None)
+            end, value = self.decode_value() if self.place == self.start else (0, None)
             end = end or self.end()
             if not end:
                 if len(self.text) - self.start > self.longest:
@@ -145,7 +145,7 @@ class _Array:
                 self.fail("expected a comma" if sign == "{" else "expected a JSON object")
             self.go_to(self.start + 1)
 
-    def decoded(self) -> tuple[int, Any]:
+    def decode_value(self) -> tuple[int, Any]:
         """Return the end and the value of an element that is there and well formed: the common case, and fast."""
         try:
             value, end = DECODER.raw_decode(self.text, self.start)

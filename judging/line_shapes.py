@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from judging.recognised import Known
+from judging.recognised import KnownIds
 from judging.trec import BEIR_HEADER, DECIMAL, INTEGER, TOKEN
 
 MOST = 0.8  # of the lines have the form; the others are its faults
@@ -12,7 +12,7 @@ MOST = 0.8  # of the lines have the form; the others are its faults
 
 @dataclass(frozen=True)
 class LineKind:
-    """What lines hold, as `Recognised` has it."""
+    """What lines hold, as `Recognition` has it."""
 
     kind: str
     file_format: str
@@ -20,7 +20,7 @@ class LineKind:
     why: str
 
 
-def lines_kind(lines: Sequence[str], known: Known) -> LineKind | None:
+def lines_kind(lines: Sequence[str], known: KnownIds) -> LineKind | None:
     """Return what lines of columns hold; None if they have no columns with numbers in their places."""
     rows = [TOKEN.findall(line) for line in lines]
     if rows and rows[0] == BEIR_HEADER and len(rows) > 1:
@@ -56,7 +56,7 @@ def _are_chances(column: Sequence[str]) -> bool:
     return len(values) >= MOST * len(column) and all(0 <= one <= 1 for one in values)
 
 
-def _swapped(topics: Sequence[str], documents: Sequence[str], known: Known) -> bool:
+def _stand_swapped(topics: Sequence[str], documents: Sequence[str], known: KnownIds) -> bool:
     """Return whether the ids that are known stand in each other's place."""
     topic_shares, document_shares = known.shares(topics), known.shares(documents)
     return (topic_shares[1] > topic_shares[0]) and (document_shares[0] >= document_shares[1])
@@ -65,17 +65,17 @@ def _swapped(topics: Sequence[str], documents: Sequence[str], known: Known) -> b
 SWAPPED = "Lines of topic and document, but their ids are known the other way round."
 
 
-def _six(columns: Columns, known: Known) -> LineKind | None:
+def _six(columns: Columns, known: KnownIds) -> LineKind | None:
     if not (_are_numbers(columns[3]) and _are_numbers(columns[4])):
         return None
-    if _swapped(columns[0], columns[2], known):
+    if _stand_swapped(columns[0], columns[2], known):
         return LineKind("runs", "", False, SWAPPED)
     if len(set(columns[5])) > 1:
         return LineKind("runs", "", False, "A run? It has the columns of one, but several tags.")
     return LineKind("runs", "", True, "A run: lines of topic Q0 document rank score tag.")
 
 
-def _five(columns: Columns, known: Known) -> LineKind | None:
+def _five(columns: Columns, known: KnownIds) -> LineKind | None:
     fits = {
         "prels": _are_whole(columns[2]) and _are_whole(columns[3]) and _are_chances(columns[4]),
         "stratified": _are_whole(columns[1]) and _are_whole(columns[3]) and _are_whole(columns[4]),
@@ -97,12 +97,12 @@ def _five(columns: Columns, known: Known) -> LineKind | None:
     return None
 
 
-def _four(columns: Columns, known: Known) -> LineKind | None:
+def _four(columns: Columns, known: KnownIds) -> LineKind | None:
     if not _are_whole(columns[3]):
         if _are_numbers(columns[3]):
             return LineKind("", "", False, "Like qrels, but the last column is no whole number.")
         return None
-    if _swapped(columns[0], columns[2], known):
+    if _stand_swapped(columns[0], columns[2], known):
         return LineKind("judgments", "qrels", False, SWAPPED)
     second = set(columns[1])
     if second <= {"0", "Q0", "q0", "1", "-"}:
@@ -113,10 +113,10 @@ def _four(columns: Columns, known: Known) -> LineKind | None:
     return LineKind("judgments", "qrels", False, why)
 
 
-def _three(columns: Columns, known: Known) -> LineKind | None:
+def _three(columns: Columns, known: KnownIds) -> LineKind | None:
     if not _are_numbers(columns[2]):
         return None
-    if _swapped(columns[0], columns[1], known):
+    if _stand_swapped(columns[0], columns[1], known):
         return LineKind("", "", False, SWAPPED)
     if not _are_whole(columns[2]):
         if _are_chances(columns[2]):

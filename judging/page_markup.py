@@ -44,7 +44,7 @@ class Markup:
 
         def tag(found: re.Match[str]) -> str:
             values = self._values(found[2])
-            kept = self._shown(found[1], values, anchors)
+            kept = self._shown_attributes(found[1], values, anchors)
             number = anchors.get(values.get("id", ""), anchors.get(values.get("name", "")))
             if number is not None and number in left:
                 del left[number]
@@ -55,7 +55,7 @@ class Markup:
 
         return _TAG.sub(tag, safe)
 
-    def _shown(self, tag: str, values: dict[str, str], anchors: dict[str, int]) -> dict[str, str]:
+    def _shown_attributes(self, tag: str, values: dict[str, str], anchors: dict[str, int]) -> dict[str, str]:
         """Return the attributes of a tag but its id."""
         numbers = {name: value for name, value in values.items() if name in NUMBERS.get(tag, ())}
         if tag == "a":

@@ -9,7 +9,7 @@ from judging.containers import (
     OFFICE_ADVICE,
     ZIP_STARTS,
     foreign_kind,
-    gunzipped,
+    gunzip_head,
     image_format,
     zip_kind,
 )
@@ -24,12 +24,12 @@ from judging.encodings import (
     two_byte_encoding,
 )
 from judging.pages import declared_charset
-from judging.recognised import Known, Recognised, doubts
+from judging.recognised import KnownIds, Recognition, doubts
 from judging.shapes import Shape, shape_of, table_shape
 from judging.sheets import open_sheet
 from judging.textfiles import GZIP_MAGIC, Readable, Source, TrecFormatError, binary
 
-__all__ = ["HEAD_BYTES", "Recognised", "doubts", "recognise", "recognise_file"]
+__all__ = ["HEAD_BYTES", "Recognition", "doubts", "recognise", "recognise_file"]
 
 HEAD_BYTES = 1 << 18
 SHEET_ROWS = 200
@@ -37,13 +37,13 @@ XML_ENCODING = re.compile(rb"<\?xml[^<>]{0,100}?encoding\s*=\s*[\"']([A-Za-z0-9_
 MANY_CONTROLS = 0.01  # of the characters
 
 
-def _refused(container: str, why: str) -> Recognised:
-    return Recognised(container, "", "", "", "", (), {}, is_sure=True, why=why, is_refused=True)
+def _refusal(container: str, why: str) -> Recognition:
+    return Recognition(container, "", "", "", "", (), {}, is_sure=True, why=why, is_refused=True)
 
 
 def recognise(
     name: str, head: bytes, *, topic_ids: Container[str] = (), doc_ids: Container[str] = ()
-) -> Recognised:
+) -> Recognition:
     """Return what a file is, from its name and its first `HEAD_BYTES` bytes, or all if it has fewer.
 
     Ids decide: what `topic_ids` (of runs and gold of the upload, or of the collection) names is topics. Of a zip or a
@@ -52,83 +52,83 @@ def recognise(
     >>> recognise("queries.tsv", b"query_id\\tquery\\n7\\tblack bear attacks\\n").kind
     'topics'
     """
-    known = Known(topic_ids, doc_ids)
+    known = KnownIds(topic_ids, doc_ids)
     if not head.strip():
-        return _refused("empty", "The file is empty.")
+        return _refusal("empty", "The file is empty.")
     if head.startswith(GZIP_MAGIC):
-        unpacked = gunzipped(head)
+        unpacked = gunzip_head(head)
         if unpacked is None:
-            return _refused("gzip", "The file is damaged gzip.")
+            return _refusal("gzip", "The file is damaged gzip.")
         data, is_whole = unpacked
         if not data.strip() and is_whole:
-            return _refused("empty", "The file is empty, in gzip.")
+            return _refusal("empty", "The file is empty, in gzip.")
         inner = _by_content(name, data, known, is_whole=is_whole, is_gzip=True)
         return inner if inner.is_refused else replace(inner, container="gzip")
     return _by_content(name, head, known, is_whole=len(head) < HEAD_BYTES, is_gzip=False)
 
 
-def _by_content(name: str, data: bytes, known: Known, *, is_whole: bool, is_gzip: bool) -> Recognised:
+def _by_content(name: str, data: bytes, known: KnownIds, *, is_whole: bool, is_gzip: bool) -> Recognition:
     within = " in gzip" if is_gzip else ""
     foreign = foreign_kind(data)
     if foreign is not None:
-        return _refused(foreign.key, f"This is {foreign.name}{within}: {foreign.advice}.")
+        return _refusal(foreign.key, f"This is {foreign.name}{within}: {foreign.advice}.")
     if data.startswith(ZIP_STARTS):
         return _zip(name, data, is_gzip=is_gzip)
     if is_gzip and data.startswith(GZIP_MAGIC):
-        return _refused("gzip", "This is gzip in gzip: unpack it once.")
+        return _refusal("gzip", "This is gzip in gzip: unpack it once.")
     image = image_format(data)
     if image:
         if is_gzip:
-            return _refused(
+            return _refusal(
                 image, f"This is an image ({image.upper()}) in gzip: put it into one zip with the pages."
             )
         why = f"An image ({image.upper()}): it is shown in documents if it comes in one zip with their pages."
-        return Recognised("plain", "", "", "images", image, (), {}, is_sure=True, why=why)
+        return Recognition("plain", "", "", "images", image, (), {}, is_sure=True, why=why)
     return _text(name, data, known, is_whole=is_whole)
 
 
-def _zip(name: str, data: bytes, *, is_gzip: bool) -> Recognised:
+def _zip(name: str, data: bytes, *, is_gzip: bool) -> Recognition:
     kind = zip_kind(name, data)
     if is_gzip:
-        return _refused("zip", "This is a zip in gzip: send the zip.")
+        return _refusal("zip", "This is a zip in gzip: send the zip.")
     if kind in OFFICE_ADVICE:
         what, advice = OFFICE_ADVICE[kind]
-        return _refused(kind, f"This is {what}: {advice}.")
+        return _refusal(kind, f"This is {what}: {advice}.")
     why = "A zip: the files in it are looked at one by one."
     if kind == "xlsx":
         why = "A spreadsheet: its first rows tell what it is."
-    return Recognised(kind, "", "", "", "", (), {}, is_sure=False, why=why)
+    return Recognition(kind, "", "", "", "", (), {}, is_sure=False, why=why)
 
 
 @dataclass(frozen=True)
-class _Encoded:
+class _EncodingGuess:
     """The encoding of a text, and whether its beginning leaves no other."""
 
     encoding: str
     is_sure: bool
 
 
-def _encoding(data: bytes) -> _Encoded | None:
+def _encoding(data: bytes) -> _EncodingGuess | None:
     """Return the encoding of a text; None if it is none."""
     marked = marked_encoding(data)
     if marked and (marked != "utf-8" or is_utf8(data)):
-        return _Encoded(marked, True)
+        return _EncodingGuess(marked, True)
     wide = two_byte_encoding(data)
     if wide:
-        return _Encoded(wide, True)
+        return _EncodingGuess(wide, True)
     if is_utf8(data):
         text = data.decode("utf-8", "ignore")
         n_controls = len(CONTROLS.findall(text))
         is_binary = "\0" in text or n_controls > MANY_CONTROLS * len(text)
-        return None if is_binary else _Encoded("utf-8", True)
+        return None if is_binary else _EncodingGuess("utf-8", True)
     found = XML_ENCODING.match(data.lstrip())
     declared = found[1].decode() if found else declared_charset(data)
     if declared:
         meant = _of_web(declared)
         if meant and is_text(decoded_text(data, meant)):
-            return _Encoded(meant, True)
+            return _EncodingGuess(meant, True)
     candidates = encoding_candidates(data)
-    return _Encoded(candidates[0], False) if candidates else None
+    return _EncodingGuess(candidates[0], False) if candidates else None
 
 
 def _of_web(declared: str) -> str:
@@ -140,24 +140,24 @@ def _of_web(declared: str) -> str:
     return "cp1252" if key == "iso8859-1" else key
 
 
-def _text(name: str, data: bytes, known: Known, *, is_whole: bool) -> Recognised:
+def _text(name: str, data: bytes, known: KnownIds, *, is_whole: bool) -> Recognition:
     encoded = _encoding(data)
     if encoded is None:
-        return _refused("binary", "This is not text, and none of the files that can be read.")
+        return _refusal("binary", "This is not text, and none of the files that can be read.")
     text = data.decode(encoded.encoding, "replace").removeprefix("\ufeff").replace("\r\n", "\n")
     if not is_whole and "\n" in text:
         text = text[: text.rfind("\n") + 1]  # the last line is cut off
     if not text.strip():
-        return _refused("empty", "The file has no text.")
+        return _refusal("empty", "The file has no text.")
     shape = shape_of(name, text, known, is_whole=is_whole)
-    return _recognised(shape, "plain", encoded)
+    return _recognition(shape, "plain", encoded)
 
 
-def _recognised(shape: Shape, container: str, encoded: _Encoded) -> Recognised:
+def _recognition(shape: Shape, container: str, encoded: _EncodingGuess) -> Recognition:
     why = shape.why
     if not encoded.is_sure:
         why = f"{why} It is not UTF-8: choose its encoding."
-    return Recognised(
+    return Recognition(
         container=container,
         encoding=encoded.encoding,
         delimiter=shape.delimiter,
@@ -175,7 +175,7 @@ def _recognised(shape: Shape, container: str, encoded: _Encoded) -> Recognised:
 
 def recognise_file(
     source: Source, name: str, *, topic_ids: Container[str] = (), doc_ids: Container[str] = ()
-) -> Recognised:
+) -> Recognition:
     """Return what a file is, as `recognise`; of a spreadsheet its first rows are read.
 
     A stream must be able to seek, and stands where it stood.
@@ -187,20 +187,20 @@ def recognise_file(
         if found.container == "xlsx" and not found.is_refused:
             stream.seek(start)
             try:
-                found = _sheet(stream, name, Known(topic_ids, doc_ids))
+                found = _sheet(stream, name, KnownIds(topic_ids, doc_ids))
             except TrecFormatError as error:
-                found = _refused("xlsx", f"{error.reason[:1].upper()}{error.reason[1:]}.")
+                found = _refusal("xlsx", f"{error.reason[:1].upper()}{error.reason[1:]}.")
         stream.seek(start)
     return found
 
 
-def _sheet(stream: Readable, name: str, known: Known) -> Recognised:
+def _sheet(stream: Readable, name: str, known: KnownIds) -> Recognition:
     """Return what the sheet that is read holds, and which that is where there are several."""
     names, read = open_sheet(stream, name)
     rows = list(islice(read, SHEET_ROWS))
     read.close()  # the child ends
     shape = table_shape(name, [cells for _, _, cells in rows], known, is_sheet=True)
-    found = _recognised(shape, "xlsx", _Encoded("", True))
+    found = _recognition(shape, "xlsx", _EncodingGuess("", True))
     if len(names) > 1 and rows:
         found = replace(found, why=f"{found.why} Of its {len(names)} sheets only {rows[0][0]} is read.")
     return found

@@ -15,7 +15,7 @@ NAMED_DOCUMENTS = re.compile(r"doc|corpus|collection|passage|article|abstract|pa
 
 
 @dataclass(frozen=True)
-class Recognised:
+class Recognition:
     """What the beginning of a file tells of it.
 
     Attributes
@@ -69,7 +69,7 @@ class Recognised:
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownIds:
     """The ids that the upload and the collection name already."""
 
     topic_ids: Container[str] = ()
@@ -120,7 +120,7 @@ class Records:
     formats: Mapping[str, str] = field(default_factory=dict)  # by kind
 
 
-def topics_or_documents(name: str, records: Records, known: Known) -> Guess:
+def topics_or_documents(name: str, records: Records, known: KnownIds) -> Guess:
     """Return what the records are: by ids that are known, or where these do not decide by form, name and length."""
     of_topics, of_documents = known.shares(records.ids)
     median = statistics.median(map(len, records.texts)) if records.texts else 0

@@ -20,7 +20,7 @@ from judging.textfiles import (
     Limits,
     Line,
     Readable,
-    Replayed,
+    ReplayedStream,
     Source,
     TrecFormatError,
     binary,
@@ -355,7 +355,7 @@ def placed_documents(
     # A character of JSON may take six bytes as an escape.
     limits = Limits(max_bytes=64 << 30, max_line=6 * reading.max_document + MEGABYTE)
     with binary(source) as stream:
-        replayed = Replayed(stream, 4)
+        replayed = ReplayedStream(stream, 4)
         if is_sheet(replayed.head) and file_format in (None, "table"):
             yield from _rows(sheet_rows(replayed, name, reading.faults), reading)
             return

@@ -10,7 +10,7 @@ from typing import Any
 from judging.column_names import document_mapping, judgment_mapping, leaning, role_of, roles_of, topic_mapping
 from judging.line_shapes import lines_kind
 from judging.pages import has_html, is_page
-from judging.recognised import Known, Records, topics_or_documents
+from judging.recognised import KnownIds, Records, topics_or_documents
 from judging.tables import parse_lines
 
 SAMPLE = 200  # records
@@ -25,7 +25,7 @@ DELIMITERS = ("\t", ";", "|", ",")
 
 @dataclass(frozen=True)
 class Shape:
-    """What a text holds, by its form; as `Recognised` has it."""
+    """What a text holds, by its form; as `Recognition` has it."""
 
     kind: str
     file_format: str
@@ -42,7 +42,7 @@ def _question(why: str, **known: Any) -> Shape:
     return Shape("", "", False, why, **known)
 
 
-def shape_of(name: str, text: str, known: Known, *, is_whole: bool) -> Shape:
+def shape_of(name: str, text: str, known: KnownIds, *, is_whole: bool) -> Shape:
     """Return what a text holds; `is_whole`: it is all of the file, not its beginning."""
     start = text.lstrip()
     if start.startswith("<"):
@@ -57,7 +57,7 @@ def shape_of(name: str, text: str, known: Known, *, is_whole: bool) -> Shape:
     found = lines_kind(lines[:SAMPLE], known)
     if found is not None:
         return Shape(found.kind, found.file_format, found.is_sure, found.why)
-    return _delimited(name, text, lines, known)
+    return _delimited_shape(name, text, lines, known)
 
 
 def _markup(start: str) -> Shape | None:
@@ -91,7 +91,7 @@ def is_page_inside(text: str) -> bool:
     return bool(re.search(r"<(?:html|body|a\s+href|div|span)\b", text, re.IGNORECASE)) and has_html(text)
 
 
-def _cranfield(name: str, start: str, known: Known) -> Shape:
+def _cranfield(name: str, start: str, known: KnownIds) -> Shape:
     if MARKED_DOCUMENT.search(start):
         return Shape(
             "documents", "cranfield", True, "Documents: it has titles and texts in the markup of Cranfield."
@@ -118,7 +118,7 @@ def _cranfield(name: str, start: str, known: Known) -> Shape:
 # -- JSON -----------------------------------------------------------------------------------------------------
 
 
-def _json(name: str, start: str, known: Known, *, is_whole: bool) -> Shape:
+def _json(name: str, start: str, known: KnownIds, *, is_whole: bool) -> Shape:
     form = "json" if start.startswith("[") else "jsonl"
     found = _elements(start) if form == "json" else _objects(start)
     if found is None:
@@ -129,11 +129,11 @@ def _json(name: str, start: str, known: Known, *, is_whole: bool) -> Shape:
     if len(objects) < len(found):
         return _question('A JSON array, but not of objects: make it one of {"id": "1", "text": "..."}.')
     keys = list(dict.fromkeys(key for one in objects for key in one))[:100]
-    rows = [[_shown(one.get(key)) for key in keys] for one in objects]
+    rows = [[_cell_text(one.get(key)) for key in keys] for one in objects]
     return _records(name, keys, rows, known, form, {"topics": form, "documents": form})
 
 
-def _shown(value: Any) -> str:
+def _cell_text(value: Any) -> str:
     return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
 
 
@@ -203,7 +203,7 @@ def _fit(rows: Sequence[Sequence[str]]) -> tuple[bool, bool, int]:
     return has_names and same >= 0.5, same >= 0.8, len(rows[0])
 
 
-def _delimited(name: str, text: str, lines: list[str], known: Known) -> Shape:
+def _delimited_shape(name: str, text: str, lines: list[str], known: KnownIds) -> Shape:
     tables = {delimiter: _split(text, delimiter) for delimiter in DELIMITERS}
     fits = {delimiter: _fit(rows) for delimiter, rows in tables.items()}
     delimiter = max(DELIMITERS, key=lambda one: fits[one])
@@ -231,7 +231,7 @@ def _no_table(lines: list[str]) -> Shape:
 
 
 def table_shape(
-    name: str, rows: Sequence[Sequence[str]], known: Known, *, delimiter: str = "", is_sheet: bool = False
+    name: str, rows: Sequence[Sequence[str]], known: KnownIds, *, delimiter: str = "", is_sheet: bool = False
 ) -> Shape:
     """Return what a table holds, by its header and its first rows."""
     rows = [row for row in rows if any(cell.strip() for cell in row)]
@@ -262,7 +262,7 @@ def _is_header(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> bool:
     return sum(below) / len(below) > 2 * longest
 
 
-def _without_header(name: str, rows: Sequence[Sequence[str]], known: Known) -> Shape:
+def _without_header(name: str, rows: Sequence[Sequence[str]], known: KnownIds) -> Shape:
     """Return what lines of ``id<TAB>text`` hold."""
     widths = {len(row) for row in rows}
     ids = [row[0].strip() for row in rows]
@@ -291,7 +291,7 @@ def _records(
     name: str,
     titles: list[str],
     rows: list[list[str]],
-    known: Known,
+    known: KnownIds,
     form: str,
     formats: Mapping[str, str],
 ) -> Shape:
@@ -308,7 +308,7 @@ def _records(
     _add_id_by_ids(roles, titles, rows, known)
     mappings = {"topics": topic_mapping(roles), "documents": document_mapping(roles)}
     cells = {title: [row[index].strip() for row in rows] for index, title in enumerate(titles)}
-    texts = _joined(cells, mappings["documents"].get("text", ()), len(rows))
+    texts = _join_cells(cells, mappings["documents"].get("text", ()), len(rows))
     (id_column,) = mappings["documents"].get("id") or mappings["topics"].get("id") or ("",)
     ids = [one for one in cells.get(id_column, []) if one]
     leans, strength = leaning(roles)
@@ -329,13 +329,13 @@ def _records(
     )
 
 
-def _joined(cells: Mapping[str, list[str]], columns: Sequence[str], n: int) -> list[str]:
+def _join_cells(cells: Mapping[str, list[str]], columns: Sequence[str], n: int) -> list[str]:
     if not columns:
         return [max((column[index] for column in cells.values()), key=len, default="") for index in range(n)]
     return [" ".join(cells[title][index] for title in columns) for index in range(n)]
 
 
-def _add_id_by_ids(roles: dict[str, str], titles: list[str], rows: list[list[str]], known: Known) -> None:
+def _add_id_by_ids(roles: dict[str, str], titles: list[str], rows: list[list[str]], known: KnownIds) -> None:
     """Let ids that are known name the column of ids where no title does."""
     if {"id", "topic_id", "doc_id"} & set(roles):
         return
@@ -350,7 +350,7 @@ def _judgments(
     judged: dict[str, tuple[str, ...]],
     titles: list[str],
     rows: list[list[str]],
-    known: Known,
+    known: KnownIds,
     form: str,
     columns: tuple[str, ...],
 ) -> Shape:

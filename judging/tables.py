@@ -13,7 +13,7 @@ from judging.textfiles import (
     Limits,
     Line,
     Readable,
-    Replayed,
+    ReplayedStream,
     Source,
     TrecFormatError,
     binary,
@@ -195,7 +195,7 @@ def open_rows(
 ) -> Iterator[Row]:
     """Return the rows of a file: of text as the options say, or of a spreadsheet, which its content tells."""
     with binary(source) as stream:
-        replayed = Replayed(stream, 4)
+        replayed = ReplayedStream(stream, 4)
         if is_sheet(replayed.head):
             yield from sheet_rows(replayed, name, faults)
             return

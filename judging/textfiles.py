@@ -283,7 +283,7 @@ def head_of(lines: Iterator[Line], name: str, what: str, faults: Faults | None =
     raise TrecFormatError(name, 1, 1, f"no {what} in the file")
 
 
-class Replayed:
+class ReplayedStream:
     """A stream of which the beginning was looked at and is read again."""
 
     def __init__(self, stream: Readable, n_bytes: int) -> None:

@@ -14,7 +14,7 @@ from judging.textfiles import (
     Limits,
     Line,
     Readable,
-    Replayed,
+    ReplayedStream,
     Source,
     TrecFormatError,
     binary,
@@ -244,7 +244,7 @@ def placed_topics(source: Source | Readable, file_format: str | None, reading: R
     """Return the topics with line and column, not compared with each other."""
     name, encoding = reading.name, reading.options.encoding
     with binary(source) as stream:
-        replayed = Replayed(stream, 4)
+        replayed = ReplayedStream(stream, 4)
         if is_sheet(replayed.head) and file_format in (None, "table"):
             yield from _rows(sheet_rows(replayed, name, reading.faults), reading)
             return

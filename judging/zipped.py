@@ -70,7 +70,7 @@ class Archive:
             with self._archive.open(self._infos[member.name]) as stream:
                 return stream.read(size)
         except DAMAGED as error:
-            raise self._damaged(member, error) from None
+            raise self._damage_error(member, error) from None
 
     def open(self, member: Member) -> BinaryIO:
         """Return the member as a file that can seek; TrecFormatError if it is damaged."""
@@ -81,11 +81,11 @@ class Archive:
                     copy.write(block)
         except DAMAGED as error:
             copy.close()
-            raise self._damaged(member, error) from None
+            raise self._damage_error(member, error) from None
         copy.seek(0)
         return cast(BinaryIO, copy)
 
-    def _damaged(self, member: Member, error: BaseException) -> TrecFormatError:
+    def _damage_error(self, member: Member, error: BaseException) -> TrecFormatError:
         return TrecFormatError(self.name, 1, 1, f"{member.name[:200]} is damaged in the zip ({error})")
 
     def _refuse_nested(self, member: Member) -> None:

@@ -37,7 +37,7 @@ from judging.services.entry import create_invitation
 from judging.services.looking import look, queue_look
 from sampling.services.auditing import audit
 from sampling.services.topic_checks import plan_checks
-from touchstone.letters.unsubscribing import signed
+from touchstone.letters.unsubscribing import unsubscribe_token
 from touchstone.links import invite, make_password_link
 from touchstone.models import ApiToken, Event, Job, User, Webhook
 
@@ -240,7 +240,7 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
         ).pk,
         "console:api-import-replace import_id": Import.objects.get(kind="topics", collection=collection).pk,
         "judging:join token": invitation.token,
-        "letters-off token": signed(bob.user_id, "gold"),
+        "letters-off token": unsubscribe_token(bob.user_id, "gold"),
         "console:manage-lease-release token": lent.token,
         "console:manage-invitation-revoke link_id": invite(role="researcher", actor=manager)[0].pk,
         "person_id": bob.user_id,

@@ -15,7 +15,7 @@ def adjudicate(
 ) -> Adjudication:
     """Store a manager's word on an item; the newest counts. The same word pressed twice is one."""
     with transaction.atomic():
-        row = _locked(item, actor)
+        row = _lock_item(item, actor)
         if verdict == Verdict.DECIDED and grade not in row.campaign.scale.values():
             raise GradeOffScale(f"{grade} is not one of the grades")
         newest = row.adjudications.order_by("-id").first()
@@ -34,7 +34,7 @@ def undo(*, adjudication: Adjudication, actor: User) -> Adjudication:
         If another word has come since, or it is one that was taken back itself.
     """
     with transaction.atomic():
-        row = _locked(adjudication.item, actor)
+        row = _lock_item(adjudication.item, actor)
         words = list(row.adjudications.order_by("-id")[:2])
         if words[0].pk != adjudication.pk or words[0].verdict == Verdict.WITHDRAWN:
             raise NewerWord
@@ -44,7 +44,7 @@ def undo(*, adjudication: Adjudication, actor: User) -> Adjudication:
         return _store(row, before.verdict, before.grade, before.reason, actor)
 
 
-def _locked(item: Item, actor: User) -> Item:
+def _lock_item(item: Item, actor: User) -> Item:
     """Return the item, locked: of two words at the same moment the one that waits here is the newer one."""
     locked = Item.objects.select_for_update(no_key=True, of=["self"]).select_related("campaign__scale")
     row = locked.filter(pk=item.pk, campaign__in=Campaign.objects.visible_to(actor)).first()

@@ -93,14 +93,14 @@ def _rows(
     hashes: list[str] = []
     paths: dict[str, str] = {}
 
-    def hashed() -> Iterator[tuple[str, bytes]]:
+    def hash_images() -> Iterator[tuple[str, bytes]]:
         for name, content in images:
             hashes.append(hashlib.sha256(content).hexdigest())
             stored.n_bytes += len(content)
             stored.digest.update(f"{hashes[-1]} {name}\n".encode("utf-8", "replace"))
             yield name, content
 
-    for index, read in enumerate(read_images(hashed(), allowance=allowance)):
+    for index, read in enumerate(read_images(hash_images(), allowance=allowance)):
         path, sha256 = image_path(read.name), hashes.pop()
         if progress and index % 20 == 0:
             progress(index, 0, f"{index:,} images")

@@ -14,7 +14,7 @@ from judging.services.errors import CollectionBusy, CollectionDeleted, ImportRef
 from judging.services.files import import_documents, import_judgments, import_runs, import_topics
 from judging.services.images import store_images
 from judging.services.imports import keep_state, lock_import
-from judging.services.look_cards import format_of, reading_options, recognised
+from judging.services.look_cards import format_of, reading_options, recognise_part
 from judging.services.looking import KEEP, choose, enqueue, known_ids, stored_uploads
 from judging.services.scores import import_scores
 from judging.services.sources import Progress
@@ -52,7 +52,7 @@ class _File:
     options: FileOptions
     chosen: Mapping[str, Any]
 
-    def named(self, *names: str) -> dict[str, Any]:
+    def chosen_options(self, *names: str) -> dict[str, Any]:
         """Return those of the options that were chosen."""
         return {name: self.chosen[name] for name in names if name in self.chosen}
 
@@ -151,7 +151,7 @@ def _files(row: Import, parts: Sequence[Part]) -> list[_File]:
         chosen = options_for(kind, chosen)
         reading = entry.get("reading")
         if reading is None or entry.get("kind") != kind:
-            seen = recognised(part, known_ids(row.collection))
+            seen = recognise_part(part, known_ids(row.collection))
             if seen is None or seen.is_refused:
                 raise ImportRefused(f"{part.name}: {seen.why if seen else 'it cannot be read'}")
             options, file_format = reading_options(seen, kind, chosen), format_of(seen, kind, chosen)
@@ -209,7 +209,9 @@ def _runs(keeping: _Keeping, files: Sequence[_File]) -> None:
 
 
 def _scores(keeping: _Keeping, file: _File) -> None:
-    import_scores(source=file.part.path, name=file.part.name, **file.named("list_name"), **keeping.common)
+    import_scores(
+        source=file.part.path, name=file.part.name, **file.chosen_options("list_name"), **keeping.common
+    )
 
 
 def _judgments(keeping: _Keeping, file: _File) -> None:

@@ -11,7 +11,7 @@ from judging.encodings import differing_lines, encoding_candidates
 from judging.faults import TrecFormatError
 from judging.file_options import MAPPED_FIELDS, FileOptions, options_from, parse_grades, written_grades
 from judging.import_choices import KINDS, LEFT_OUT, READING
-from judging.recognise import Recognised, doubts, recognise_file
+from judging.recognise import Recognition, doubts, recognise_file
 from judging.runs import RunColumns, read_columns
 from judging.services.judgment_formats import DEFAULT_FORMAT, judgment_format
 from judging.services.look_ids import DOCUMENTS, TOPICS, Ids, Repeat, most_common
@@ -81,7 +81,7 @@ def look_at_parts(
     """
     listening: Any = _Listening(ids, named)
     cards: dict[int, dict[str, Any]] = {}
-    seen = {number: recognised(part, NamedIds()) for number, part in enumerate(parts)}
+    seen = {number: recognise_part(part, NamedIds()) for number, part in enumerate(parts)}
     first = [number for number in seen if _kind(seen[number], choices, parts[number]) in NAMES_OTHERS]
     runs = [number for number in first if _kind(seen[number], choices, parts[number]) == "runs"]
     for number, finding in _each_run(parts, runs, listening):
@@ -92,7 +92,7 @@ def look_at_parts(
             continue
         part = parts[number]
         if number not in first:
-            seen[number] = recognised(part, named)
+            seen[number] = recognise_part(part, named)
         _tell(progress, len(cards), len(parts), part)
         cards[number] = _look(part, number, seen[number], choices, listening, progress)
     for number, part in enumerate(parts):
@@ -105,7 +105,7 @@ def _tell(progress: Progress | None, done: int, total: int, part: Part) -> None:
         progress(done, total, part.name)
 
 
-def recognised(part: Part, named: NamedIds) -> Recognised | None:
+def recognise_part(part: Part, named: NamedIds) -> Recognition | None:
     """Return what the part is taken for; None of what could not be opened."""
     if part.fault:
         return None
@@ -114,14 +114,14 @@ def recognised(part: Part, named: NamedIds) -> Recognised | None:
     return recognise_file(part.path, part.name, topic_ids=named.topic_ids(), doc_ids=named.doc_ids())
 
 
-def recognise_file_of_members(part: Part) -> Recognised:
+def recognise_file_of_members(part: Part) -> Recognition:
     """Return what members of an archive are that are one part: pages or images, as they were put together."""
     from judging.recognise import recognise
 
     return recognise(part.members[0].name, part.head)
 
 
-def _kind(seen: Recognised | None, choices: Mapping[str, Mapping[str, Any]], part: Part) -> str:
+def _kind(seen: Recognition | None, choices: Mapping[str, Mapping[str, Any]], part: Part) -> str:
     """Return as what a part is read: as a person said, or as what it surely is, or as nothing yet."""
     chosen = choices.get(part.name, {})
     if chosen.get("kind"):
@@ -136,7 +136,7 @@ def _each_run(parts: Sequence[Part], numbers: Sequence[int], ids: Ids) -> Iterat
     """Read runs, two at a time; at most three are in memory."""
     waiting: deque[tuple[int, Future[RunColumns | None]]] = deque()
 
-    def finished() -> tuple[int, Finding]:
+    def finish_first() -> tuple[int, Finding]:
         number, future = waiting.popleft()
         columns = future.result()
         if columns is not None:
@@ -147,9 +147,9 @@ def _each_run(parts: Sequence[Part], numbers: Sequence[int], ids: Ids) -> Iterat
         for number in numbers:
             waiting.append((number, pool.submit(_columns, parts[number])))
             if len(waiting) > N_READERS:
-                yield finished()
+                yield finish_first()
         while waiting:
-            yield finished()
+            yield finish_first()
 
 
 def _columns(part: Part) -> RunColumns | None:
@@ -162,7 +162,7 @@ def _columns(part: Part) -> RunColumns | None:
 def _look(
     part: Part,
     number: int,
-    seen: Recognised | None,
+    seen: Recognition | None,
     choices: Mapping[str, Mapping[str, Any]],
     ids: Ids,
     progress: Progress | None,
@@ -177,7 +177,7 @@ def _look(
     return _card(part, number, seen, choices, kind, finding, ids)
 
 
-def format_of(seen: Recognised, kind: str, chosen: Mapping[str, Any]) -> str | None:
+def format_of(seen: Recognition, kind: str, chosen: Mapping[str, Any]) -> str | None:
     """Return the format to read by: the one that was chosen, or recognised for this kind, or the reader's own guess."""
     if chosen.get("file_format"):
         return str(chosen["file_format"])
@@ -185,7 +185,7 @@ def format_of(seen: Recognised, kind: str, chosen: Mapping[str, Any]) -> str | N
     return (seen.file_format or None) if is_of_kind else None
 
 
-def reading_options(seen: Recognised, kind: str, chosen: Mapping[str, Any]) -> FileOptions:
+def reading_options(seen: Recognition, kind: str, chosen: Mapping[str, Any]) -> FileOptions:
     """Return how to read a part: as it was recognised, but for what was chosen."""
     found = seen.options.as_dict()
     if kind != seen.kind and "mapping" in found:
@@ -195,7 +195,7 @@ def reading_options(seen: Recognised, kind: str, chosen: Mapping[str, Any]) -> F
     return options_from({**found, **wanted})
 
 
-def _mapping_for(kind: str, seen: Recognised) -> dict[str, list[str]]:
+def _mapping_for(kind: str, seen: Recognition) -> dict[str, list[str]]:
     """Return how columns that were taken for another kind's would be read as this kind's."""
     ids = list(seen.mapping.get("id") or seen.columns[:1])
     others = [column for column in seen.columns if column not in ids]
@@ -212,7 +212,7 @@ def _mapping_for(kind: str, seen: Recognised) -> dict[str, list[str]]:
 def _card(
     part: Part,
     number: int,
-    seen: Recognised | None,
+    seen: Recognition | None,
     choices: Mapping[str, Mapping[str, Any]],
     kind: str,
     finding: Finding | None,
@@ -271,7 +271,7 @@ def _proposed_map(file_format: str, finding: Finding, chosen: Mapping[str, Any])
     )
 
 
-def _of_text(part: Part, seen: Recognised, kind: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
+def _of_text(part: Part, seen: Recognition, kind: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a card says of encoding and columns."""
     candidates = () if part.members or seen.container == "xlsx" else encoding_candidates(part.head)
     lines = differing_lines(part.head, candidates) if candidates else []
@@ -295,7 +295,7 @@ def _of_text(part: Part, seen: Recognised, kind: str, chosen: Mapping[str, Any])
 LONGEST_LINE = 200
 
 
-def _question(card: dict[str, Any], seen: Recognised) -> str:
+def _question(card: dict[str, Any], seen: Recognition) -> str:
     if card["kind"] == LEFT_OUT or seen.is_refused:
         return ""
     if card["encodings"] and not card["choices"].get("encoding"):

@@ -80,11 +80,11 @@ def choices_of(row: Import) -> dict[str, dict[str, Any]]:
 
 
 def enqueue(kind: str, made: Import, user: User | None, **payload: Any) -> Job | None:
-    n_bytes = sum(upload["n_bytes"] for upload in _stored(made))
+    n_bytes = sum(upload["n_bytes"] for upload in _upload_rows(made))
     named = {
         "collection": str(made.collection_id),
         "import": str(made.pk),
-        "uploads": [{"path": one["path"], "name": one["name"]} for one in _stored(made)],
+        "uploads": [{"path": one["path"], "name": one["name"]} for one in _upload_rows(made)],
         **payload,
     }
     return jobs.enqueue(kind=kind, payload=named, active_key=f"import {made.pk}", user=user, n_bytes=n_bytes)
@@ -94,7 +94,7 @@ def discard(*, made: Import, actor: User | None) -> None:
     """Forget an upload that was looked at: its files go, the row stays."""
     with transaction.atomic():
         row = lock_import(made, Import.State.LOOKED_AT)
-        paths = [one["path"] for one in _stored(row)]
+        paths = [one["path"] for one in _upload_rows(row)]
         others = Import.objects.filter(state=Import.State.KEPT, collection=row.collection)
         paths = [path for path in paths if not others.filter(files__contains=[{"path": path}]).exists()]
         Import.objects.filter(pk=row.pk).update(state=Import.State.DISCARDED)
@@ -109,7 +109,7 @@ def _delete(paths: Sequence[str]) -> None:
         default_storage.delete(path)
 
 
-def _stored(made: Import) -> list[dict[str, Any]]:
+def _upload_rows(made: Import) -> list[dict[str, Any]]:
     """Return the stored files, each once: the parts of an archive share its."""
     found: dict[str, dict[str, Any]] = {}
     for entry in made.files:
@@ -120,7 +120,7 @@ def _stored(made: Import) -> list[dict[str, Any]]:
 
 def stored_uploads(made: Import) -> list[StoredUpload]:
     """Return the import's stored files as this machine has them; refused where one is gone."""
-    return [StoredUpload(one["path"], one["name"], upload_path(one)) for one in _stored(made)]
+    return [StoredUpload(one["path"], one["name"], upload_path(one)) for one in _upload_rows(made)]
 
 
 def _distinct(names: list[str]) -> list[str]:

@@ -53,7 +53,7 @@ def _enter(request: HttpRequest, user: User) -> HttpResponse:
 
 
 @_one_time
-def invited(request: HttpRequest, token: str) -> HttpResponse:
+def invitation(request: HttpRequest, token: str) -> HttpResponse:
     """An account for whoever is invited; who is logged in already is told so."""
     link = links.usable_link(kind=links.INVITATION, token=token)
     context: dict[str, Any] = {"link": link}
@@ -106,7 +106,7 @@ def address(request: HttpRequest, token: str) -> HttpResponse:
 
 @never_cache
 @login_not_required
-def forgotten(request: HttpRequest) -> HttpResponse:
+def password_request(request: HttpRequest) -> HttpResponse:
     """A letter with a link to whoever forgot a password; the answer is the same whether there is such an account."""
     if request.method != "POST" or not letters_are_sent():
         return render(request, "forgotten.html", {"letters_are_sent": letters_are_sent()})

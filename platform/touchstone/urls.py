@@ -17,8 +17,8 @@ from touchstone import (
 urlpatterns = [
     path("", views.home, name="home"),
     path("login/", logins.Login.as_view(), name="login"),
-    path("login/forgotten/", link_pages.forgotten, name="forgotten"),
-    path("login/invited/<str:token>/", link_pages.invited, name="link-invitation"),
+    path("login/forgotten/", link_pages.password_request, name="forgotten"),
+    path("login/invited/<str:token>/", link_pages.invitation, name="link-invitation"),
     path("login/password/<str:token>/", link_pages.new_password, name="link-password"),
     path("login/address/<str:token>/", link_pages.address, name="link-address"),
     path("logout/", LogoutView.as_view(), name="logout"),

@@ -15,13 +15,13 @@ from small_sheets import sheet_xml, workbook, workbook_of
 from judging.encodings import differing_lines, encoding_candidates
 from judging.faults import Faults
 from judging.file_options import options_from
-from judging.recognise import HEAD_BYTES, Recognised, doubts, recognise, recognise_file
+from judging.recognise import HEAD_BYTES, Recognition, doubts, recognise, recognise_file
 from judging.records import read_documents
 from judging.services.judgment_formats import judgment_format
 from judging.topics import read_topics
 
 
-def told(one: Disguise) -> Recognised:
+def told(one: Disguise) -> Recognition:
     return recognise(one.name, one.data, topic_ids=one.topic_ids, doc_ids=one.doc_ids)
 
 
@@ -29,7 +29,7 @@ def name_of(one: Disguise) -> str:
     return f"{one.name}-{one.kind}-{one.file_format}-{one.encoding}{one.refused}"
 
 
-def is_mistaken(one: Disguise, found: Recognised) -> bool:
+def is_mistaken(one: Disguise, found: Recognition) -> bool:
     """Return whether the file is taken for something else, and nobody asks."""
     if not found.is_sure:
         return False

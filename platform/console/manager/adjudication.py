@@ -61,7 +61,7 @@ def adjudication(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     row: Any = get_object_or_404(rows, pk=campaign_id)
     computation = newest_with_disputes(row)
     queue = dispute_queue(computation) if computation else []
-    asked = _asked(request, queue)
+    asked = _disputes_from(request, queue)
     reserved = reserve_first(campaign=row, items=[one.item for one in asked], manager=user_of(request))
     shown = next((one for one in queue if reserved and one.item == reserved[0]), None)
     grades = list(row.scale.grades.all())
@@ -81,7 +81,7 @@ def adjudication(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "is_elsewhere": bool(asked) and shown is None,
         "next_query": urlencode({"after": shown.position}) if shown else "",
         "decisions": [_decision(one, labels, row) for one in made],
-        "done": _done(request, made, row),
+        "done": _notice_of_request(request, made, row),
         "reason": request.GET.get("reason", "")[:2000],
         "labels_in_file": labels_in_file(row) if row.is_complete else "",
         **again_context(request, row),
@@ -109,7 +109,7 @@ def decide(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         actor=user_of(request),
         verdict=sent["verdict"] or Adjudication.Verdict.DECIDED,
     )
-    back = _back(request, campaign_id, item)
+    back = _return_address(request, campaign_id, item)
     query: dict[str, Any] = {"done": made.pk}
     if sent["position"] and back == here:
         query["after"] = sent["position"]
@@ -122,7 +122,7 @@ def undo_decision(request: HttpRequest, campaign_id: uuid.UUID, adjudication_id:
     """Take a manager's word back; the document is shown again."""
     rows = Adjudication.objects.select_related("item__document", "item__topic", "item__campaign")
     word = get_object_or_404(rows, pk=adjudication_id, item__campaign_id=campaign_id)
-    back = _back(request, campaign_id, word.item)
+    back = _return_address(request, campaign_id, word.item)
     try:
         made = undo(adjudication=word, actor=user_of(request))
     except NewerWord as refusal:
@@ -132,7 +132,7 @@ def undo_decision(request: HttpRequest, campaign_id: uuid.UUID, adjudication_id:
     return redirect(f"{back}?{urlencode(query)}")
 
 
-def _back(request: HttpRequest, campaign_id: uuid.UUID, item: Item) -> str:
+def _return_address(request: HttpRequest, campaign_id: uuid.UUID, item: Item) -> str:
     if request.POST.get("back") == "item":
         return reverse("console:item", args=[campaign_id, item.pk])
     return reverse("console:adjudication", args=[campaign_id])
@@ -151,7 +151,7 @@ def document(request: HttpRequest, campaign_id: uuid.UUID, item_id: uuid.UUID) -
 # -- what is shown --------------------------------------------------------------------------------------------
 
 
-def _asked(request: HttpRequest, queue: list[Dispute]) -> list[Dispute]:
+def _disputes_from(request: HttpRequest, queue: list[Dispute]) -> list[Dispute]:
     """Return the part of the queue that is asked for: one item first, or all after a position."""
     item, asked = request.GET.get("item", ""), request.GET.get("after", "")
     after = int(asked) if asked.isascii() and asked.isdigit() and len(asked) < 10 else 0
@@ -216,7 +216,7 @@ def _word(made: Adjudication, labels: dict[int, str]) -> str:
     return "let stand" if made.verdict == Adjudication.Verdict.STANDS else "taken back"
 
 
-def _done(request: HttpRequest, made: list[Any], row: Campaign) -> dict[str, Any] | None:
+def _notice_of_request(request: HttpRequest, made: list[Any], row: Campaign) -> dict[str, Any] | None:
     """Return the notice about what was done a moment ago, if it is the newest word on its document."""
     asked = request.GET.get("done", "")
     found = next((one for one in made if str(one.pk) == asked and one.is_newest), None)

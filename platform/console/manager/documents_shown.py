@@ -22,7 +22,7 @@ MOST_IMAGES = 10_000  # counted up to here
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @managers_only
-def shown(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse:
+def choose_display(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse:
     """Both previews of some documents; a POST chooses one of the two ways."""
     row = get_object_or_404(Collection, pk=collection_id)
     if request.method == "POST":

@@ -147,7 +147,7 @@ def _page(
         "collection": made.collection,
         "job": job,
         "is_working": job is not None and job.state in Job.ACTIVE,
-        "cards": [_shown(card, form, number) for number, (card, form) in enumerate(cards)],
+        "cards": [_card_context(card, form, number) for number, (card, form) in enumerate(cards)],
         "obstacles": obstacles,
         # What is there already may be what is taken back: then the reading itself is what refuses.
         "can_keep": bool(cards)
@@ -159,7 +159,7 @@ def _page(
     return render(request, "console/manager/import.html", context, status=status)
 
 
-def _shown(card: dict[str, Any], form: CardForm, number: int) -> dict[str, Any]:
+def _card_context(card: dict[str, Any], form: CardForm, number: int) -> dict[str, Any]:
     """Return what the page says of a file, with its form and its place."""
     fields = [form[name] for name in form.fields]
     return {

@@ -58,7 +58,7 @@ def thread(request: HttpRequest, campaign_id: uuid.UUID, message_id: int) -> Htt
     messages.success(
         request, f"Answered: {question.assessor.user.get_username()} sees it on the judging screen."
     )
-    return redirect(_back(question))
+    return redirect(_return_address(question))
 
 
 @require_POST
@@ -68,7 +68,7 @@ def close(request: HttpRequest, campaign_id: uuid.UUID, message_id: int) -> Http
     question = _question(campaign_id, message_id)
     letters.close(question=question, actor=user_of(request))
     messages.success(request, "Closed without an answer.")
-    return redirect(_back(question))
+    return redirect(_return_address(question))
 
 
 def threads_context(found: Any) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def _thread_page(
     return render(request, "console/manager/message_thread.html", context, status=status)
 
 
-def _back(question: Message) -> str:
+def _return_address(question: Message) -> str:
     campaign_id = question.assessor.campaign_id
     if question.item_id is not None:
         return f"{reverse('console:item', args=[campaign_id, question.item_id])}#questions"

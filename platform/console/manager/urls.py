@@ -41,7 +41,7 @@ urlpatterns = [
     ),
     path(
         "manage/collections/<uuid:collection_id>/shown/",
-        documents_shown.shown,
+        documents_shown.choose_display,
         name="manage-collection-shown",
     ),
     path(

@@ -89,7 +89,10 @@ def take_back(*, made: Import, why: str, actor: User) -> dict[str, int]:
                 first, last = spans[table]
                 mine = f"{MINE} AND r.id BETWEEN %(first)s AND %(last)s"
                 vouch_for(table, mine, {"made": row.pk, "first": first, "last": last})
-        stored = [*_stored(Run, "rankings", row, spans), *_stored(ScoreList, "scores", row, spans)]
+        stored = [
+            *_stored_paths(Run, "rankings", row, spans),
+            *_stored_paths(ScoreList, "scores", row, spans),
+        ]
         n_set_aside = _set_judgments_aside(row, spans)
         cursor.execute(TAKE_BACK, [row.pk, actor.pk, why.strip()])
         counts: dict[str, int] = json.loads(cursor.fetchone()[0])
@@ -112,7 +115,9 @@ def spans_of(made: Import) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _stored(model: type[Any], column: str, made: Import, spans: dict[str, tuple[int, int]]) -> Iterable[str]:
+def _stored_paths(
+    model: type[Any], column: str, made: Import, spans: dict[str, tuple[int, int]]
+) -> Iterable[str]:
     found: QuerySet[Any] = model._base_manager.filter(imported_by=made)
     return found.filter(pk__range=spans.get(model._meta.db_table, (0, 0))).values_list(column, flat=True)
 

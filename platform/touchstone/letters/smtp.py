@@ -89,7 +89,7 @@ class Server:
             If it may have.
         """
         lines = re.sub(rb"(?m)^\.", b"..", message_of(letter).as_bytes())
-        with self._limited():
+        with self._time_limit():
             try:
                 self._open()
                 self._begin(letter.address)
@@ -152,7 +152,7 @@ class Server:
         return _reply(code, words)
 
     @contextmanager
-    def _limited(self) -> Iterator[None]:
+    def _time_limit(self) -> Iterator[None]:
         """Close the connection when it lasts too long, and after whatever went wrong: the next letter begins anew."""
         watch = threading.Timer(WHOLE_SECONDS, self._cut)
         watch.daemon = True

@@ -13,10 +13,10 @@ def unsubscribe_path(letter: Letter) -> str:
     """Return the path of the page that switches off what this letter is, or "" if nobody can."""
     if letter.user_id is None or not BY_KEY[letter.kind].is_optional:
         return ""
-    return reverse("letters-off", args=[signed(letter.user_id, letter.kind)])
+    return reverse("letters-off", args=[unsubscribe_token(letter.user_id, letter.kind)])
 
 
-def signed(user_id: int, kind: str) -> str:
+def unsubscribe_token(user_id: int, kind: str) -> str:
     """Return what only this server can write into the link that switches off these letters to this person."""
     return signing.Signer(salt=SALT).sign_object([user_id, kind])
 

@@ -16,7 +16,7 @@ from touchstone import jobs, lanes
 from touchstone.letters.queueing import one_line, one_time_secret, queue_letter
 from touchstone.letters.sending import WAITS, prune_letters
 from touchstone.letters.smtp import letter_file, message_of
-from touchstone.letters.unsubscribing import signed, unsubscribe_path
+from touchstone.letters.unsubscribing import unsubscribe_path, unsubscribe_token
 from touchstone.models import Job, Letter, LetterRefusal, User
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -208,7 +208,7 @@ def test_a_person_switches_kinds_off_on_the_page_and_by_the_link_without_a_login
     assert client.post("/account/letters/", {"kinds": ["question", "unjudged"]}).status_code == 302
     waiting = letter(nora)
     client.logout()
-    address = reverse("letters-off", args=[signed(nora.pk, "question")])
+    address = reverse("letters-off", args=[unsubscribe_token(nora.pk, "question")])
     assert "Write me no more" in client.get(address).content.decode()
     assert Letter.objects.filter(pk=waiting.pk).exists()  # looking changes nothing
     strict = client.__class__(enforce_csrf_checks=True)
@@ -217,7 +217,7 @@ def test_a_person_switches_kinds_off_on_the_page_and_by_the_link_without_a_login
     assert set(nora.letter_refusals.values_list("kind", flat=True)) == {"gold", "question", "stuck"}
     assert not Letter.objects.filter(pk=waiting.pk).exists()
     assert client.get(address + "x").status_code == 404
-    other = reverse("letters-off", args=[signed(nora.pk + 10**6, "question")])
+    other = reverse("letters-off", args=[unsubscribe_token(nora.pk + 10**6, "question")])
     assert client.post(other).status_code == 404
 
 
