@@ -17,7 +17,7 @@ from judging.scores import read_scores
 from judging.services.judgment_formats import DEFAULT_FORMAT, judgment_format
 from judging.services.look_ids import DOCUMENTS, TOPICS, Ids
 from judging.services.sources import EVERY, Progress, one_line
-from judging.services.upload_parts import PAGE, Part
+from judging.services.upload_parts import Part
 from judging.topics import read_topics
 from judging.zipped import open_zip, read_pages
 
@@ -83,7 +83,7 @@ class Looking:
     ids: Ids
     progress: Progress | None = None
 
-    def counted(self, records: Iterable[Record], finding: Finding, what: str) -> Iterator[Record]:
+    def count_records(self, records: Iterable[Record], finding: Finding, what: str) -> Iterator[Record]:
         """Yield the records, count them, and say how far the look is."""
         for index, record in enumerate(records):
             if self.progress and index % EVERY == 0:
@@ -97,7 +97,7 @@ def _topics(look: Looking) -> Finding:
     read = read_topics(
         look.part.path, look.part.name, look.file_format, finding.faults, look.options, finding.changes
     )
-    for index, topic in enumerate(look.counted(read, finding, "topics")):
+    for index, topic in enumerate(look.count_records(read, finding, "topics")):
         finding.show(topic.topic_id, topic.title, topic.description, topic.narrative)
         finding.measure(topic.title)
         look.ids.brings(look.number, TOPICS, [topic.topic_id], index)
@@ -106,7 +106,9 @@ def _topics(look: Looking) -> Finding:
 
 def _documents(look: Looking) -> Finding:
     finding = Finding(heads=("id", "title", "text"))
-    for index, document in enumerate(look.counted(_document_records(look, finding), finding, "documents")):
+    for index, document in enumerate(
+        look.count_records(_document_records(look, finding), finding, "documents")
+    ):
         finding.show(document.doc_id, document.title, document.text)
         if len(finding.documents) < N_DOCUMENTS:
             finding.documents.append(document)
@@ -190,8 +192,8 @@ def _judgments(look: Looking) -> Finding:
         options=look.options,
     )
     topics: set[str] = set()
-    for one in look.counted(read, finding, "judgments"):
-        finding.show(one.topic_id, one.doc_id, _shown(one.grade), getattr(one, "assessor", ""))
+    for one in look.count_records(read, finding, "judgments"):
+        finding.show(one.topic_id, one.doc_id, _grade_text(one.grade), getattr(one, "assessor", ""))
         if one.grade is not None:
             finding.grades[one.grade] += 1
         topics.add(one.topic_id)
@@ -200,7 +202,7 @@ def _judgments(look: Looking) -> Finding:
     return finding
 
 
-def _shown(grade: int | None) -> str:
+def _grade_text(grade: int | None) -> str:
     return "" if grade is None else str(grade)
 
 
@@ -227,7 +229,3 @@ def raw_lines(part: Part) -> list[tuple[str, ...]]:
     """Return the first lines of what nobody has said a kind of, as they are."""
     text = part.head[:20_000].decode("utf-8", "replace")
     return [(line[:LONGEST_CELL],) for line in text.splitlines()[:N_RECORDS]]
-
-
-def is_page(part: Part, file_format: str | None) -> bool:
-    return bool(part.members) or file_format == PAGE
