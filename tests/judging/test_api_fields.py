@@ -85,6 +85,12 @@ WRITABLE: dict[str, set[str] | None] = {
     "api-my-training post": {"position", "attempt", "grade"},
     "api-my-message-read post": None,
 }  # fmt: skip
+# What may be said of one of an import's `files`.
+FILE_CHOICES = {
+    "name", "kind", "file_format", "encoding", "delimiter", "mapping", "numbers_rows", "joins_ids", "is_html",
+    "description", "is_manual", "group", "list_name", "assessor_kind", "campaign", "skips_unknown", "grade_map",
+    "as_gold", "source_name", "method_codes", "complete", "repeats", "gold_chosen", "by_topic",
+}  # fmt: skip
 UPLOADS = {"api-imports post"}  # a form of several parts: below
 FILTERS: dict[str, set[str]] = {
     "api-collections": {"name", "search", "is_restricted", "order"},
@@ -253,6 +259,22 @@ def test_an_upload_takes_no_other_field_either(world):
         faults = answer.json()["errors"]
         unknown |= {key for key, reasons in faults.items() if reasons == ["there is no such field"]}
     assert unknown == {*NAMES, "nothing"} - listed
+    assert snapshot() == before
+
+
+@pytest.mark.parametrize("name", ["api-import-keep", "api-import-replace"])
+def test_no_field_of_a_kept_file_is_written_that_is_not_listed(world, name):
+    before = snapshot()
+    unknown = set()
+    for start in range(0, len(NAMES), AT_ONCE):
+        choice = dict.fromkeys(NAMES[start : start + AT_ONCE], 1) | {"nothing": 1}
+        answer = world["alice"].client.post(
+            address(world, name), json.dumps({"files": [choice]}), content_type="application/json"
+        )
+        assert answer.status_code == 400
+        faults = answer.json()["errors"]["files"]["0"]
+        unknown |= {key for key, reasons in faults.items() if reasons == ["there is no such field"]}
+    assert unknown == {*NAMES, "nothing"} - FILE_CHOICES
     assert snapshot() == before
 
 
