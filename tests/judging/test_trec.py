@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging.judgment_tables import read_crowd_labels
 from judging.trec import (
     JudgmentRecord,
     Limits,
@@ -19,6 +18,7 @@ from judging.trec import (
     StratifiedRecord,
     TrecFormatError,
     open_text,
+    read_crowd_labels,
     read_prels,
     read_qrels,
     read_qrels_jg,

@@ -5,7 +5,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.db.models import Exists, OuterRef
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
@@ -13,7 +12,7 @@ from console.forms.campaigns import ConfirmationForm
 from judging.models import Campaign, Collection
 from judging.services import deletion
 from judging.services.access import managers_only
-from judging.services.errors import NameTaken, Refused
+from judging.services.errors import Refused
 from touchstone.models import user_of
 
 SHOWN = 200
@@ -50,7 +49,6 @@ def delete_collection(request: HttpRequest, collection_id: uuid.UUID) -> HttpRes
 class RestoreForm(forms.Form):
     kind = forms.ChoiceField(choices=[("campaign", "campaign"), ("collection", "collection")])
     key = forms.UUIDField()
-    name = forms.CharField(max_length=100, required=False)
 
 
 @managers_only
@@ -66,16 +64,8 @@ def deleted_items(request: HttpRequest) -> HttpResponse:
     )
     if request.method == "POST":
         return _restore(request, {"campaign": campaigns, "collection": collections})
-    context = {
-        "collections": collections.annotate(is_taken=_other(Collection))[:SHOWN],
-        "campaigns": campaigns.annotate(is_taken=_other(Campaign))[:SHOWN],
-    }
+    context = {"collections": collections[:SHOWN], "campaigns": campaigns[:SHOWN]}
     return render(request, "console/manager/deleted.html", context)
-
-
-def _other(model: type[Collection] | type[Campaign]) -> Exists:
-    """Return whether another one that is not deleted has the name now."""
-    return Exists(model._default_manager.filter(name=OuterRef("name"), deleted_at=None))
 
 
 def _restore(request: HttpRequest, rows: dict[str, Any]) -> HttpResponse:
@@ -83,19 +73,14 @@ def _restore(request: HttpRequest, rows: dict[str, Any]) -> HttpResponse:
     if not form.is_valid():
         raise Http404
     kind = form.cleaned_data["kind"]
-    row, name = get_object_or_404(rows[kind], pk=form.cleaned_data["key"]), form.cleaned_data["name"]
+    row = get_object_or_404(rows[kind], pk=form.cleaned_data["key"])
     try:
         if kind == "campaign":
-            deletion.restore_campaign(campaign=row, actor=user_of(request), name=name)
+            deletion.restore_campaign(campaign=row, actor=user_of(request))
         else:
-            deletion.restore_collection(collection=row, actor=user_of(request), name=name)
-    except NameTaken:
-        messages.error(
-            request,
-            f"Another {kind} is called “{name or row.name}” now. Restore this one under another name.",
-        )
+            deletion.restore_collection(collection=row, actor=user_of(request))
     except Refused as refusal:
         messages.error(request, f"{refusal.title}.")
     else:
-        messages.success(request, f"Restored: {name or row.name}.")
+        messages.success(request, f"Restored: {row.name}.")
     return redirect("console:manage-deleted")

@@ -252,7 +252,6 @@ class DisputedAnswer(serializers.ModelSerializer[DisputedItem]):
             "influence",
             "error_probability",
             "joint_grade",
-            "reasons",
         )
 
 
