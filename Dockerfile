@@ -13,7 +13,7 @@ ENV PYTHONDONTWRITEBYTECODE=1 \
 RUN useradd --system --uid 10001 --no-create-home touchstone \
     && install --directory --owner touchstone --group touchstone /var/lib/touchstone/files \
         /var/lib/touchstone/backup /var/lib/touchstone/certificates /var/lib/touchstone/counters \
-        /var/lib/touchstone/cache
+        /var/lib/touchstone/cache /var/lib/touchstone/mail
 
 WORKDIR /srv/touchstone
 COPY requirements.lock ./

@@ -16,7 +16,7 @@ help: ## list what can be made
 
 demo: .venv/runtime ## start everything with a real collection; prints the address and one login per role
 	@echo "Starting Touchstone (first time: about a minute) ..."
-	@$(BIN)/python manage.py demo $(if $(COLLECTION),--collection "$(COLLECTION)")
+	@$(BIN)/python manage.py demo $(if $(COLLECTION),--collection "$(COLLECTION)") $(foreach choice,$(SET),--set "$(choice)")
 
 run: .venv/runtime ## start everything on what is already in var/
 	@$(BIN)/python manage.py stack

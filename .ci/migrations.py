@@ -35,8 +35,28 @@ NOT_OURS = (
 )
 # "app name: rule" -> why it is safe here.
 SAFE: dict[str, str] = {
+    "judging 0044_verdicts: ban-drop-not-null": (
+        "no older process writes a word without a grade, and where one reads such a row it is a job, which begins anew"
+    ),
     "judging 0034_imports: adding-foreign-key-constraint": (
         "the columns are new and empty, so PostgreSQL skips the scan, and the table that they refer to is new too"
+    ),
+    "judging 0038_deleted_names_are_free: ban-drop-constraint": (
+        "a narrower rule stands before the old one goes, and old code knows both refusals as a name that is taken"
+    ),
+    "judging 0038_deleted_names_are_free: old code fails after it": "as above: it only refuses fewer names",
+    "judging 0042_tags_of_runs_set_aside_are_free: ban-drop-constraint": (
+        "a narrower rule stands before the old one goes, and old code looks for taken tags itself"
+    ),
+    "judging 0042_tags_of_runs_set_aside_are_free: old code fails after it": "as above: it only refuses fewer tags",
+    "judging 0039_questions: adding-foreign-key-constraint": (
+        "the columns are new and empty, so PostgreSQL skips the scan; items are locked for a moment"
+    ),
+    "touchstone 0016_letters: ban-drop-constraint": (
+        "a rule that allows one lane more takes its place in the same transaction"
+    ),
+    "judging 0041_what_is_set_aside: ban-drop-not-null": (
+        "only new code withdraws gold; a job of an old worker that then fails is done again by a new one"
     ),
 }
 
@@ -80,7 +100,8 @@ def faults_for_old_code(app: str, name: str) -> list[str]:
         path=str(REPOSITORY), no_cache=True, no_output=True, include_name=[name], include_apps=[app]
     )
     linter.lint_all_migrations(app_label=app)
-    return [f"{app} {name}: old code fails after it"] if linter.has_errors else []
+    fault = f"{app} {name}: old code fails after it"
+    return [fault] if linter.has_errors and fault not in SAFE else []
 
 
 def check() -> list[str]:

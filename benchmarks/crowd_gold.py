@@ -31,7 +31,7 @@ from analytics.estimation.gold_prediction import Foreknowledge, predicted_gold
 from analytics.estimation.samples import AuditSample, Frame, Labels
 from analytics.estimation.shares import share_weights
 from analytics.estimation.two_phase import two_phase
-from judging.trec import read_crowd_labels, read_gold
+from judging.judgment_tables import read_crowd_labels, read_gold
 from sampling.gold_samples import uniform_choice_test
 from sampling.prediction import folds
 

@@ -1,12 +1,13 @@
 """Measure the import and the evaluation of a year of TREC runs: 129 runs x 50 topics x 1,000 documents.
 
-    python benchmarks/import.py [--runs 129] [--peer-runs 129]
+    python benchmarks/import.py [--runs 129] [--peer-runs 129] [--megabytes 1000]
 
 Seeded runs with overlapping documents are made in a temporary folder, plain and gzipped. Our import (validation
 and writing of the stored form included), our evaluation from the stored form, and the peers (the readers of
 ir_measures and pytrec_eval, the evaluation of pytrec_eval) each run in a process of their own, one after the
 other; its peak of resident memory is what the kernel says (VmHWM). `manage.py import_runs` does the same into a
-throw-away PostgreSQL. One JSON object goes to standard output.
+throw-away PostgreSQL. Then a look at documents of so many megabytes, and at the runs, beside their import: a look may
+take .6 of it, and its memory must not grow with the file. One JSON object goes to standard output.
 """
 
 import argparse
@@ -27,6 +28,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import psutil
+from parts.looks import time_looks
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 # Run as a program, Python looks for modules beside it first, where judging.py is a benchmark.
@@ -186,8 +188,8 @@ def _start(folder: Path, task: str, n_runs: int) -> dict[str, Any]:
     return result
 
 
-def _into_database(folder: Path) -> dict[str, Any]:
-    """Return what `manage.py import_runs` takes, plain and gzipped, into an empty database each."""
+def _into_database(folder: Path, megabytes: int) -> dict[str, Any]:
+    """Return what `manage.py import_runs` takes, plain and gzipped, and looks at files beside their imports."""
     from touchstone.embedded import Servers
 
     servers = Servers(folder / "servers")
@@ -202,10 +204,14 @@ def _into_database(folder: Path) -> dict[str, Any]:
     servers.start()
     try:
         _watched(["migrate", "--verbosity", "0"], environment)
-        return {
+        imports = {
             f"manage.py import_runs, {kind}": _command(folder / kind, kind, environment)
             for kind in ("plain", "gzip")
         }
+        looks = time_looks(
+            folder, folder / "plain", megabytes, lambda command: _watched(command, environment)
+        )
+        return imports | {"looks": looks}
     finally:
         servers.stop()
 
@@ -269,6 +275,7 @@ def main() -> None:
     )
     parser.add_argument("--runs", type=int, default=129)
     parser.add_argument("--peer-runs", type=int, default=129)
+    parser.add_argument("--megabytes", type=int, default=1000, help="of the documents that are looked at")
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--task", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -285,7 +292,7 @@ def main() -> None:
         }
         names = ("import plain", "import gzip", "evaluate", "ir_measures reader", "pytrec_eval")
         results = {task: _start(folder, task, n_peer) for task in names}
-        results |= _into_database(folder)
+        results |= _into_database(folder, options.megabytes)
     ours, theirs = results["evaluate"].pop("values"), results["pytrec_eval"].pop("values")
     differences = [abs(a[m] - b[m]) for a, b in zip(ours, theirs, strict=False) for m in MEASURES]
     plain, evaluated = results["import plain"]["seconds"], results["evaluate"]["seconds"]

@@ -18,6 +18,7 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -30,6 +31,29 @@ GOAL_MILLISECONDS, GOAL_STATEMENTS = 300.0, 12
 PAGES = {"text/html", "application/json"}  # pages and answers; the rest is files to download
 ROLES = ["manager", "researcher", "assessor"]
 QUERIES = {"console:pair": {"a": "system000", "b": "system099"}}
+# Every filter and order of the lists, with values that most rows have and with rare ones that few or none have.
+FILTERS: dict[str, list[dict[str, str]]] = {
+    "topic_id": [{"topic_id": "0001"}],
+    "doc_id": [{"doc_id": "clueweb09-en0001-00001"}],
+    "q": [{"q": "document"}, {"q": "nowhere"}],
+    "state": [{"state": key} for key in ("open", "partly", "complete", "stuck", "decided")],
+    "purpose": [{"purpose": key} for key in ("judge", "audit", "void")],
+    "grade": [{"grade": "0"}, {"grade": "3"}],
+    "spread": [{"spread": "1"}, {"spread": "3"}],
+    "assessor": [{"assessor": "judge7"}, {"assessor": "judge7", "grade": "3"}],
+    "obstacle": [{"obstacle": "any"}, {"obstacle": "harmful"}],
+    "comment": [{"comment": "yes"}],
+    "since": [{"since": "2026-01-05"}],
+    "before": [{"before": "2020-01-01"}],
+    "seconds_below": [{"seconds_below": "1"}, {"assessor": "judge7", "order": "seconds"}],
+    "seconds_above": [{"seconds_above": "5"}],
+    "tier": [{"tier": "gold"}],
+    "kind": [{"kind": "machine"}],
+}
+ORDERS = [
+    {"order": f"{sign}{key}"} for key in ("newest", "spread", "influence", "seconds") for sign in ("", "-")
+]
+WORDS = [{"q": "document"}, {"q": "nowhere"}]
 
 
 def _prepared(root: Path, n_judgments: int) -> Any:
@@ -79,10 +103,25 @@ def _measure(world: Any, people: dict[str, Any], n_requests: int) -> list[dict[s
             if route.name in {row["route"] for row in rows} or route.name == "logout":
                 continue
             address = reverse(route.name, kwargs=world.arguments(route))
-            row = _of_address(client, address, QUERIES.get(route.name, {}), n_requests)
-            if row is not None:
-                rows.append({"route": route.name, "role": role, **row})
+            for query in [QUERIES.get(route.name, {}), *_variants(route.name)]:
+                row = _of_address(client, address, query, n_requests)
+                if row is not None:
+                    name = route.name + (f"?{urlencode(query)}" if query in _variants(route.name) else "")
+                    rows.append({"route": name, "role": role, **row})
     return rows
+
+
+def _variants(name: str) -> list[dict[str, str]]:
+    """Return what else a list is asked for."""
+    from judging.judgment_filters import FILTERS as TABLE
+    from judging.judgment_filters import ITEMS, JUDGMENTS
+
+    lists = {"items": ITEMS, "api-items": ITEMS, "judgments": JUDGMENTS, "api-judgment-log": JUDGMENTS}
+    kind = lists.get(name.removeprefix("console:"))
+    if kind is None:
+        return WORDS if name in ("console:documents", "console:collection-topics") else []
+    asked = [query for one in TABLE if kind in one.lists for query in FILTERS[one.name]]
+    return asked + (ORDERS if kind == ITEMS else [])
 
 
 def _of_address(client: Any, address: str, query: dict[str, str], n_requests: int) -> dict[str, Any] | None:

@@ -35,7 +35,7 @@ from analytics.estimation.estimate import Estimate, Refusal
 from analytics.estimation.samples import AuditSample, Labels
 from analytics.papers.inverse import matrix_inverse
 from experiments.papers.aggregation import aggregate_confusion
-from judging.trec import read_crowd_labels
+from judging.judgment_tables import read_crowd_labels
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

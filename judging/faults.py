@@ -7,16 +7,38 @@ from types import TracebackType
 VARIES = re.compile(r"'[^']*'|\"[^\"]*\"|(?<=\bdocument )\S+|(?<=\btopic )\S+|(?<=\bworker )\S+|\S*\d\S*")
 
 
+def column_letters(column: int) -> str:
+    """Return how a spreadsheet names its column of that number, counted from 1."""
+    letters = ""
+    while column > 0:
+        column, letter = divmod(column - 1, 26)
+        letters = chr(ord("A") + letter) + letters
+    return letters
+
+
+def place_name(line: int, column: int, sheet: str = "") -> str:
+    """Return a place as it is written behind a file's name; in a sheet it is a cell.
+
+    >>> place_name(17, 3), place_name(17, 28, "Sheet1")
+    ('17:3', 'Sheet1!AB17')
+    """
+    return f"{sheet}!{column_letters(column)}{line}" if sheet else f"{line}:{column}"
+
+
 class TrecFormatError(ValueError):
-    """A file is not what its format says; ``str()`` is ``file:line:column: reason``, counted from 1."""
+    """A file is not what its format says; ``str()`` is ``file:line:column: reason``, counted from 1.
 
-    def __init__(self, file: str, line: int, column: int, reason: str) -> None:
-        super().__init__(f"{file}:{line}:{column}: {reason}")
-        self.file, self.line, self.column, self.reason = file, line, column, reason
+    In a spreadsheet, whose `sheet` is named, it is ``file:sheet!cell: reason``.
+    """
 
-    def __reduce__(self) -> tuple[type["TrecFormatError"], tuple[str, int, int, str]]:
+    def __init__(self, file: str, line: int, column: int, reason: str, sheet: str = "") -> None:
+        self.place = place_name(line, column, sheet)
+        super().__init__(f"{file}:{self.place}: {reason}")
+        self.file, self.line, self.column, self.reason, self.sheet = file, line, column, reason, sheet
+
+    def __reduce__(self) -> tuple[type["TrecFormatError"], tuple[str, int, int, str, str]]:
         """Return what pickle needs: the error must survive the way back from a worker."""
-        return TrecFormatError, (self.file, self.line, self.column, self.reason)
+        return TrecFormatError, (self.file, self.line, self.column, self.reason, self.sheet)
 
 
 class EnoughFaults(Exception):
@@ -62,7 +84,7 @@ class Faults:
         elif len(self._kinds) < self.most:
             alike = self._kinds[kind] = _Alike(fault)
         if alike is not None and self._n_kept < self.most:
-            alike.places.append(f"{fault.line}:{fault.column}")
+            alike.places.append(fault.place)
             self._n_kept += 1
         if self.n >= self.stop_after:
             raise EnoughFaults

@@ -70,18 +70,14 @@ def feasibility(
         stuck = tuple(place for place, lack in enumerate(lacking) if lack)
         return Feasibility(wanted, most, stuck, fewest, is_exact=False)
     graph = _Graph(groups, left)
-    filled, stuck = graph.fill()
-    low = _fewest(wanted - filled, lacking, newcomer_quota)
-    high = max(
-        low, *(group.places for group in groups), -(-wanted // newcomer_quota) if newcomer_quota else 0, 0
-    )
-    while low < high:
-        middle = low if high - low < 3 else (low + high) // 2
-        if graph.fill(middle, newcomer_quota)[0] == wanted:
-            high = middle
-        else:
-            low = middle + 1
-    return Feasibility(wanted, filled, stuck, low if wanted > filled else 0, is_exact=True)
+    first = graph.fill()
+    newcomers, best = 0, first
+    while best.filled < wanted:
+        # A cut that so many newcomers do not fill bounds what any number of them fills: by it, fewer than `next` fail.
+        fewest = _fewest(wanted - first.filled, lacking, newcomer_quota)
+        newcomers = max(newcomers + 1, fewest, graph.next_newcomers(best, newcomers, newcomer_quota))
+        best = graph.fill(newcomers, newcomer_quota)
+    return Feasibility(wanted, first.filled, first.short, newcomers, is_exact=True)
 
 
 def possible(groups: Sequence[Group], left: Sequence[int | None]) -> int:
@@ -92,7 +88,7 @@ def possible(groups: Sequence[Group], left: Sequence[int | None]) -> int:
     """
     if sum(len(group.who) for group in groups) > MOST_EDGES:
         return _at_most(groups, left)
-    return _Graph(groups, left).fill()[0]
+    return _Graph(groups, left).fill().filled
 
 
 def _check(groups: Sequence[Group], left: Sequence[int | None], newcomer_quota: int | None) -> None:
@@ -125,6 +121,16 @@ def _fewest(missing: int, lacking: Sequence[int], quota: int | None) -> int:
     return max(by_quota, max(lacking, default=0))
 
 
+@dataclass(frozen=True)
+class _Filling:
+    """A best filling: how many places, the groups that some best filling leaves short, and whether newcomers are the
+    lack: whatever they could still take, each of them is full."""
+
+    filled: int
+    short: tuple[int, ...]
+    has_full_newcomers: bool
+
+
 class _Graph:
     """The edges, made once: source, groups, people, all newcomers as one, sink."""
 
@@ -142,7 +148,30 @@ class _Graph:
         self.limit = np.array(limit, dtype=np.int64)
         self.n_groups, self.n_people = n_groups, n_people
 
-    def fill(self, newcomers: int = 0, quota: int | None = None) -> tuple[int, tuple[int, ...]]:
+    def next_newcomers(self, best: _Filling, newcomers: int, quota: int | None) -> int:
+        """Return a number of newcomers that no smaller one can do with, by the smallest cut with too few of them."""
+        wanted = int(self.supply.sum())
+        if best.has_full_newcomers:
+            rest = wanted - best.filled + self._of_newcomers(newcomers, quota)
+            return -(-rest // quota) if quota else 1
+        short = list(best.short)
+        n, supply = self.n[short], self.supply[short]
+        rest = wanted - best.filled + int(np.minimum(n * newcomers, supply).sum())
+        low, high = newcomers + 1, max(newcomers + 1, int((-(-supply // np.maximum(n, 1))).max(initial=0)))
+        while low < high:
+            middle = (low + high) // 2
+            if int(np.minimum(n * middle, supply).sum()) >= rest:
+                high = middle
+            else:
+                low = middle + 1
+        return low
+
+    def _of_newcomers(self, newcomers: int, quota: int | None) -> int:
+        """Return what so many newcomers can take in all."""
+        wanted = int(self.supply.sum())
+        return min(wanted, newcomers * quota if quota else wanted * newcomers)
+
+    def fill(self, newcomers: int = 0, quota: int | None = None) -> _Filling:
         """Return how many places can be filled, and the groups that some best filling leaves short."""
         # Only the job that computes this loads SciPy.
         from scipy.sparse import csr_array
@@ -153,7 +182,7 @@ class _Graph:
         sink = stranger + 1
         groups, people = 1 + np.arange(self.n_groups), first_person + np.arange(self.n_people)
         wanted = int(self.supply.sum())
-        of_strangers = min(wanted, newcomers * quota if quota else wanted * newcomers)
+        of_strangers = self._of_newcomers(newcomers, quota)
         start = np.concatenate([np.zeros(self.n_groups), 1 + self.group, groups, people, [stranger]]).astype(
             np.int32
         )
@@ -177,11 +206,11 @@ class _Graph:
         capacity = csr_array((room, (start, end)), shape=(sink + 1, sink + 1))
         capacity.eliminate_zeros()
         if not capacity.nnz:
-            return 0, ()
+            return _Filling(0, tuple(np.flatnonzero(self.supply).tolist()), has_full_newcomers=False)
         result = maximum_flow(capacity, 0, sink)
         # Whatever the source still reaches, by what is free or could be given back, some best filling leaves short.
         residual = csr_array(capacity - result.flow)
         residual.eliminate_zeros()
         reached = breadth_first_order(residual, 0, return_predecessors=False)
         short = np.sort(reached[(reached >= 1) & (reached < first_person)]) - 1
-        return int(result.flow_value), tuple(short.tolist())
+        return _Filling(int(result.flow_value), tuple(short.tolist()), bool((reached == stranger).any()))

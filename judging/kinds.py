@@ -52,7 +52,7 @@ class Passage:
 
     @property
     def is_empty(self) -> bool:
-        return not self.n_hidden and not self.text.strip()
+        return not self.n_hidden and not self.text.strip() and "<img " not in self.html
 
 
 @dataclass(frozen=True)

@@ -33,8 +33,18 @@ from judging.runs import (
 from judging.textfiles import Limits
 
 __all__ = [
-    "HashedRun", "Rankings", "RunSummary", "convert_runs", "find_ranks", "rankings_frame", "read_rankings",
-    "read_run", "top", "write_rankings",
+    "HashedRun",
+    "Rankings",
+    "RunSummary",
+    "convert_runs",
+    "find_ranks",
+    "first_documents",
+    "rankings_frame",
+    "ranks_of_document",
+    "read_rankings",
+    "read_run",
+    "top",
+    "write_rankings",
 ]  # fmt: skip
 
 FORMAT = "2"  # of the columns; in the metadata. Format 1 was a layout of our own
@@ -200,6 +210,29 @@ def _hand_over(
     summary, payload = waiting.popleft().result()
     write(len(summaries), summary, payload)
     summaries.append(summary)
+
+
+def ranks_of_document(source: Path | bytes, doc_id: str) -> dict[str, int]:
+    """Return by topic the rank at which a stored run returns the document; only two columns are read."""
+    frame = _read(source, *ITEM_COLUMNS)
+    found = (frame["doc_id"] == doc_id).arg_true().to_list()
+    if not found:
+        return {}
+    topics = frame["topic_id"].rle().struct.unnest()
+    ends = np.cumsum(topics["len"].to_numpy(), dtype=np.int64)
+    names = topics["value"].to_list()
+    ranks = {}
+    for row in found:
+        topic = int(np.searchsorted(ends, row, side="right"))
+        start = int(ends[topic - 1]) if topic else 0
+        ranks[names[topic]] = row - start + 1
+    return ranks
+
+
+def first_documents(source: Path | bytes, topic_id: str, n: int) -> list[str]:
+    """Return the first n documents that a stored run returns for a topic, best first; only two columns are read."""
+    frame = _read(source, *ITEM_COLUMNS)
+    return list(frame.filter(pl.col("topic_id") == topic_id)["doc_id"].head(n).to_list())
 
 
 def rankings_frame(rankings: Rankings) -> pl.DataFrame:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from judging.faults import Faults
+from judging.file_options import PLAIN, FileOptions
 from judging.textfiles import Source
 from judging.trec import NOT_SAMPLED, PrelRecord, read_prels, read_stratified
 
@@ -68,10 +69,14 @@ def prel_probabilities(
 
 
 def read_prel_sample(
-    source: Source, name: str, method_codes: MethodCodes, faults: Faults | None = None
+    source: Source,
+    name: str,
+    method_codes: MethodCodes,
+    faults: Faults | None = None,
+    options: FileOptions = PLAIN,
 ) -> Iterator[SampledPair]:
     """Yield the pairs of prels; topics that the method codes leave out are not among them."""
-    records = list(read_prels(source, name, faults=faults))
+    records = list(read_prels(source, name, faults=faults, options=options))
     if faults:
         return  # the probabilities of a part would be others
     for index, (record, chance) in enumerate(
@@ -81,7 +86,9 @@ def read_prel_sample(
             yield SampledPair(index, record.topic_id, record.doc_id, record.grade, chance)
 
 
-def read_stratified_sample(source: Source, name: str, faults: Faults | None = None) -> Iterator[SampledPair]:
+def read_stratified_sample(
+    source: Source, name: str, faults: Faults | None = None, options: FileOptions = PLAIN
+) -> Iterator[SampledPair]:
     """Yield the pairs of a pool in strata: the probability is the part of its topic's stratum that was sampled.
 
     Raises UnsampledStratum.
@@ -91,7 +98,7 @@ def read_stratified_sample(source: Source, name: str, faults: Faults | None = No
     >>> [(pair.doc_id, pair.grade, pair.inclusion_probability) for pair in read_stratified_sample(data, "example")]
     [('a', 2, 0.5), ('b', None, 0.5)]
     """
-    records = list(read_stratified(source, name, faults=faults))
+    records = list(read_stratified(source, name, faults=faults, options=options))
     if faults:
         return
     size = Counter((record.topic_id, record.stratum) for record in records)
@@ -108,11 +115,14 @@ def read_stratified_sample(source: Source, name: str, faults: Faults | None = No
 class SampleReader:
     """How a format of samples is read; `has_method_codes`: its lines say by which method a pair was chosen."""
 
-    read: Callable[..., Iterator[SampledPair]]  # (source, name, method codes, faults), as in `judging.trec`
+    read: Callable[
+        ..., Iterator[SampledPair]
+    ]  # (source, name, method codes, faults, options), as in `judging.trec`
     has_method_codes: bool
 
 
 PRELS = SampleReader(read_prel_sample, has_method_codes=True)
 STRATA = SampleReader(
-    lambda source, name, _, faults=None: read_stratified_sample(source, name, faults), has_method_codes=False
+    lambda source, name, _, faults=None, options=PLAIN: read_stratified_sample(source, name, faults, options),
+    has_method_codes=False,
 )

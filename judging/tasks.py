@@ -1,16 +1,20 @@
 """Background work of judging: the import of uploaded files."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from django.core.files.storage import default_storage
 from django.db import transaction
 
-from judging.models import Campaign, Collection
+from judging.models import Campaign, Collection, Import
+from judging.refusal import Refused
 from judging.services.errors import ImportRefused
 from judging.services.files import import_documents, import_judgments, import_runs, import_topics
 from judging.services.imports import made_now
+from judging.services.keeping import keep
+from judging.services.looking import KEEP, LOOK, look
 from judging.services.places_left import KIND, compute_places_left
 from judging.services.scores import import_scores
 from judging.services.sources import upload_path
@@ -95,6 +99,38 @@ def _each_file(files: list[tuple[Path, str]], service: Callable[[Path, str], int
             "\n".join([*refusals[:MOST_LINES], *([f"and {more:,} more lines"] if more > 0 else [])])
         )
     return count
+
+
+@handler(LOOK)
+def look_at_files(context: Context) -> None:
+    """Look at an upload. Only its import is written."""
+    with _refusing():
+        report = look(_import_of(context), context.progress)
+    n = sum(card.get("n_rows") or 0 for card in report["files"])
+    context.note = f"{len(report['files'])} files looked at, {n:,} rows"
+    context.result = {"import": context.payload["import"], "n_obstacles": len(report["obstacles"])}
+
+
+@handler(KEEP)
+def keep_files(context: Context) -> None:
+    """Import what was looked at: all of it, or nothing."""
+    with _refusing():
+        made = keep(_import_of(context), actor=context.job.requested_by, progress=context.progress)
+    context.note = "imported"
+    context.result = {"import": str(made.pk), "before": made.report["before"], "after": made.report["after"]}
+
+
+def _import_of(context: Context) -> Import:
+    return Import.objects.select_related("collection").get(pk=context.payload["import"])
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Let a refusal be the job's end, in its words."""
+    try:
+        yield
+    except Refused as refusal:
+        raise JobRefused(str(refusal) or refusal.title) from refusal
 
 
 def _delete(uploads: list[dict[str, str]]) -> None:

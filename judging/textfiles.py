@@ -4,16 +4,16 @@ Everything here streams. Nothing is decompressed before its size has been limite
 """
 
 import codecs
-import csv
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
-from typing import BinaryIO, NamedTuple, NoReturn, Protocol, TypeVar
+from typing import BinaryIO, NamedTuple, Protocol, TypeVar
 
+from judging.encodings import in_utf8
 from judging.faults import Faults, Noting
 from judging.faults import TrecFormatError as TrecFormatError
 
@@ -38,6 +38,8 @@ FOREIGN_STARTS = (
     (b"PK\x03\x04", "a zip archive, not text; unpack it first"),
     (b"\x28\xb5\x2f\xfd", "a zstd file, not text; unpack it first"),
     (b"\xfd7zXZ\x00", "an xz file, not text; unpack it first"),
+)
+UTF_16_STARTS = (
     (b"\xff\xfe", "UTF-16 text; save it as UTF-8"),
     (b"\xfe\xff", "UTF-16 text; save it as UTF-8"),
 )
@@ -113,8 +115,8 @@ def _gunzip(pieces: Iterator[bytes], limits: Limits) -> Iterator[bytes]:
         raise BrokenFileError("truncated gzip file: its end is missing")
 
 
-def _plain_start(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Return the same blocks without a byte order mark; refuse what starts like an archive."""
+def _plain_start(blocks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
+    """Return the same blocks without a byte order mark; refuse what starts like an archive, or in UTF-16 unasked."""
     start, broken = b"", None
     try:
         for block in blocks:
@@ -123,7 +125,7 @@ def _plain_start(blocks: Iterator[bytes]) -> Iterator[bytes]:
                 break
     except BrokenFileError as error:
         broken = error
-    for magic, reason in FOREIGN_STARTS:
+    for magic, reason in FOREIGN_STARTS if encoding else FOREIGN_STARTS + UTF_16_STARTS:
         if start.startswith(magic):
             raise BrokenFileError(reason)
     if start.startswith(GZIP_MAGIC):
@@ -136,10 +138,11 @@ def _plain_start(blocks: Iterator[bytes]) -> Iterator[bytes]:
     yield from blocks
 
 
-def read_blocks(stream: Readable, limits: Limits) -> Iterator[bytes]:
+def read_blocks(stream: Readable, limits: Limits, encoding: str = "") -> Iterator[bytes]:
     """Return the uncompressed bytes of a plain or gzip stream, without byte order mark, within limits.
 
-    The content decides whether it is gzip, never the name. Raises `BrokenFileError`.
+    The content decides whether it is gzip, never the name. Text in another encoding becomes UTF-8; what that encoding
+    does not have stays invalid. Raises `BrokenFileError`.
     """
     pieces = _raw(stream)
     first = next(pieces, b"")
@@ -152,26 +155,27 @@ def read_blocks(stream: Readable, limits: Limits) -> Iterator[bytes]:
 
     blocks = _gunzip(blocks_from_first(), limits) if first.startswith(GZIP_MAGIC) else blocks_from_first()
     total = 0
-    for block in _plain_start(blocks):
+    plain = _plain_start(blocks, encoding)
+    for block in in_utf8(plain, encoding) if encoding else plain:
         total += len(block)
         if total > limits.max_bytes:
             raise BrokenFileError(f"larger than the limit of {limits.max_bytes} uncompressed bytes")
         yield block
 
 
-def _text(raw: bytes, name: str, number: int, limits: Limits) -> str:
+def _text(raw: bytes, name: str, number: int, limits: Limits, encoding: str) -> str:
     """Return one line's text, or raise at the first byte that is wrong."""
     raw = raw.removesuffix(b"\r")
     if len(raw) > limits.max_line:
         head, used = codecs.utf_8_decode(raw[: limits.max_line], "ignore", False)
-        _text(raw[:used], name, number, limits)  # what is wrong further left is told first
+        _text(raw[:used], name, number, limits, encoding)  # what is wrong further left is told first
         raise TrecFormatError(name, number, len(head) + 1, f"line longer than {limits.max_line} bytes")
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         before = raw[: error.start].decode("utf-8")
         _refuse_controls(before, name, number)  # the first wrong byte wins, whichever its kind
-        raise TrecFormatError(name, number, len(before) + 1, "not valid UTF-8") from None
+        raise TrecFormatError(name, number, len(before) + 1, f"not valid {encoding or 'UTF-8'}") from None
     _refuse_controls(text, name, number)
     return text
 
@@ -188,7 +192,9 @@ def _refuse_controls(text: str, name: str, number: int) -> None:
         raise TrecFormatError(name, number, place + 1, reason)
 
 
-def _lines(data: bytes, name: str, number: int, limits: Limits, noting: Noting) -> Iterator[Line]:
+def _lines(
+    data: bytes, name: str, number: int, limits: Limits, noting: Noting, encoding: str
+) -> Iterator[Line]:
     """Return the lines of data that ends with a line end; ``number`` lines were before."""
     clean = data.replace(b"\r\n", b"\n")[:-1]
     usual = b"\r" not in clean and b"\0" not in clean and b"\n" * (MAX_EMPTY_LINES + 1) not in clean
@@ -204,7 +210,7 @@ def _lines(data: bytes, name: str, number: int, limits: Limits, noting: Noting) 
         if empty > MAX_EMPTY_LINES:
             raise TrecFormatError(name, place, 1, f"more than {MAX_EMPTY_LINES} empty lines in a row")
         with noting:
-            yield Line(place, _text(raw, name, place, limits))
+            yield Line(place, _text(raw, name, place, limits, encoding))
 
 
 def _short(data: bytes, limits: Limits) -> bool:
@@ -212,9 +218,15 @@ def _short(data: bytes, limits: Limits) -> bool:
 
 
 def open_text(
-    source: Source | Readable, name: str, limits: Limits | None = None, faults: Faults | None = None
+    source: Source | Readable,
+    name: str,
+    limits: Limits | None = None,
+    faults: Faults | None = None,
+    encoding: str = "",
 ) -> Iterator[Line]:
     """Return the lines of a text file, plain or gzip, LF or CRLF, with or without byte order mark.
+
+    The text is UTF-8, or in that `encoding` of `judging.encodings`.
 
     Refused with file, line and column: invalid UTF-8, NUL bytes, lone carriage returns, lines longer than
     ``limits.max_line`` bytes, thousands of empty lines, damaged or truncated gzip, trailing garbage, archives, bombs.
@@ -224,37 +236,69 @@ def open_text(
     >>> [line.text for line in open_text(io.BytesIO(b"a\\r\\nb"), "example")]
     ['a', 'b']
     """
-    limits, noting = limits or Limits(), Noting(faults)
-    number, begun, size = 0, [b""], 0  # a long line is put together once, not with every block
+    limits = limits or Limits()
     with binary(source) as stream:
-        try:
-            for block in read_blocks(stream, limits):
-                end = block.rfind(b"\n") + 1
-                if end:
-                    data = b"".join([*begun, block[:end]])
-                    begun, size = [], 0
-                    yield from _lines(data, name, number, limits, noting)
-                    number += data.count(b"\n")
-                begun.append(block[end:])
-                size += len(begun[-1])
-                if size > limits.max_line:
-                    _text(b"".join(begun)[: limits.max_line + 2], name, number + 1, limits)
-        except BrokenFileError as error:
-            column = len(b"".join(begun).decode("utf-8", "replace")) + 1
-            raise TrecFormatError(name, number + 1, column, str(error)) from None
+        yield from split_lines(read_blocks(stream, limits, encoding), name, limits, faults, encoding)
+
+
+def split_lines(
+    blocks: Iterator[bytes], name: str, limits: Limits, faults: Faults | None, encoding: str
+) -> Iterator[Line]:
+    """Return the lines of what `read_blocks` returned, as `open_text` does."""
+    noting = Noting(faults)
+    number, begun, size = 0, [b""], 0  # a long line is put together once, not with every block
+    try:
+        for block in blocks:
+            end = block.rfind(b"\n") + 1
+            if end:
+                data = b"".join([*begun, block[:end]])
+                begun, size = [], 0
+                yield from _lines(data, name, number, limits, noting, encoding)
+                number += data.count(b"\n")
+            begun.append(block[end:])
+            size += len(begun[-1])
+            if size > limits.max_line:
+                _text(b"".join(begun)[: limits.max_line + 2], name, number + 1, limits, encoding)
+    except BrokenFileError as error:
+        column = len(b"".join(begun).decode("utf-8", "replace")) + 1
+        raise TrecFormatError(name, number + 1, column, str(error)) from None
     if size:
         with noting:
-            yield Line(number + 1, _text(b"".join(begun), name, number + 1, limits))
+            yield Line(number + 1, _text(b"".join(begun), name, number + 1, limits, encoding))
 
 
-def head_of(lines: Iterator[Line], name: str, what: str) -> list[Line]:
-    """Return the lines up to the first with text, from which formats are told; none with text is an error."""
+def head_of(lines: Iterator[Line], name: str, what: str, faults: Faults | None = None) -> list[Line]:
+    """Return the lines up to the first with text, from which formats are told; none with text is an error.
+
+    If the `faults` say why there is none, there are no lines.
+    """
     head: list[Line] = []
+    n_before = len(faults) if faults is not None else 0
     for line in lines:
         head.append(line)
         if line.text.strip():
             return head
+    if faults is not None and len(faults) > n_before:
+        return []
     raise TrecFormatError(name, 1, 1, f"no {what} in the file")
+
+
+class ReplayedStream:
+    """A stream of which the beginning was looked at and is read again."""
+
+    def __init__(self, stream: Readable, n_bytes: int) -> None:
+        self.stream, self.head = stream, b""
+        while len(self.head) < n_bytes and (piece := stream.read(n_bytes - len(self.head))):
+            self.head += piece
+        self._left = self.head
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Return what is next: of the beginning first, then of the stream."""
+        if not self._left:
+            return self.stream.read(size)
+        end = len(self._left) if size < 0 else size
+        data, self._left = self._left[:end], self._left[end:]
+        return data + self.stream.read(-1) if size < 0 else data
 
 
 def check_id(value: str, what: str, name: str, line: int, column: int) -> str:
@@ -272,95 +316,3 @@ def check_id(value: str, what: str, name: str, line: int, column: int) -> str:
     if size > MAX_ID_BYTES:
         raise TrecFormatError(name, line, column, f"{what} is {size} bytes long; the limit is {MAX_ID_BYTES}")
     return value
-
-
-@dataclass(frozen=True)
-class Row:
-    """One record of a CSV or TSV file: its cells by column name, and where it starts."""
-
-    cells: dict[str, str]
-    name: str
-    line: int
-    raw: str
-    delimiter: str
-
-    def fail(self, column_name: str, reason: str) -> NoReturn:
-        """Raise `TrecFormatError` at the cell of that column."""
-        index = list(self.cells).index(column_name)
-        raise TrecFormatError(self.name, self.line, cell_column(self.raw, self.delimiter, index), reason)
-
-
-def cell_column(raw: str, delimiter: str, index: int) -> int:
-    """Return the column at which cell ``index`` of a CSV line starts, counted from 1.
-
-    >>> cell_column('a,"b,c",d', ",", 2)
-    9
-    """
-    quoted = False
-    for place, character in enumerate(raw):
-        if index == 0:
-            return place + 1
-        if character == '"' and delimiter != "\t":
-            quoted = not quoted
-        elif character == delimiter and not quoted:
-            index -= 1
-    return len(raw) + 1
-
-
-def _wrong_width(
-    name: str, first: Line, last: Line, delimiter: str, wanted: int, found: int
-) -> TrecFormatError:
-    place = cell_column(first.text, delimiter, wanted) if found > wanted else None
-    reason = f"expected {wanted} columns, found {found}"
-    return TrecFormatError(name, first.number, place or len(last.text) + 1, reason)
-
-
-def read_table(
-    lines: Iterable[Line], name: str, max_cell: int = 10 * MEGABYTE, faults: Faults | None = None
-) -> Iterator[Row]:
-    """Return the rows of a CSV or TSV file with a header; a tab in the header means TSV, never quoted.
-
-    With ``faults`` a row of another width is one of them and left out; malformed CSV is raised all the same.
-    """
-    noting = Noting(faults)
-    held: list[Line] = []  # the lines of the record being read, for its position
-    size = 0
-    source = iter(lines)
-    header = next(source, None)
-    if header is None or not header.text.strip():
-        raise TrecFormatError(name, 1, 1, "no header line")
-    delimiter = "\t" if "\t" in header.text else ","
-
-    def feed() -> Iterator[str]:
-        nonlocal size
-        for line in source:
-            size = size + len(line.text) if held else len(line.text)
-            held.append(line)
-            if size > max_cell * 2:
-                raise TrecFormatError(
-                    name, held[0].number, 1, f"record longer than {2 * max_cell} characters"
-                )
-            yield line.text + "\n"
-
-    def parse(texts: Iterable[str]) -> Iterator[list[str]]:
-        if delimiter == "\t":
-            return csv.reader(texts, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=True)
-        return csv.reader(texts, delimiter=delimiter, strict=True)
-
-    csv.field_size_limit(max(csv.field_size_limit(), 2 * max_cell + 2))
-    try:
-        titles = [title.strip() for title in next(parse([header.text]))]
-        if len(set(titles)) != len(titles):
-            raise TrecFormatError(name, 1, 1, "two columns have the same name")
-        for cells in parse(feed()):
-            first, last = held[0], held[-1]
-            held.clear()
-            if not cells:
-                continue
-            with noting:
-                if len(cells) != len(titles):
-                    raise _wrong_width(name, first, last, delimiter, len(titles), len(cells))
-                yield Row(dict(zip(titles, cells, strict=True)), name, first.number, first.text, delimiter)
-    except csv.Error as error:
-        place = held[0].number if held else 1
-        raise TrecFormatError(name, place, 1, f"malformed CSV ({error})") from None

@@ -1,4 +1,4 @@
-"""Read the files the field uses: qrels, qrels_jg, prels, run lines, crowd labels; topics too.
+"""Read the files the field uses, line by line: qrels, qrels_jg, BEIR's qrels, prels, run lines; topics too.
 
 Readers take a path or a binary stream and a name for messages, stream their file and raise `TrecFormatError`. With
 ``faults`` they add what is wrong to them instead, go on past the bad record and return the good ones.
@@ -11,24 +11,23 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from judging.faults import Faults, Noting, NotingAll
+from judging.file_options import PLAIN, FileOptions
 from judging.textfiles import (
     CONTROL,
     CONTROL_REASON,
     Limits,
     Line,
-    Row,
     Source,
     TrecFormatError,
     check_id,
     open_text,
-    read_table,
 )
 from judging.topics import TopicRecord, read_topics
 
 __all__ = [
     "JudgmentRecord", "Limits", "PrelRecord", "QrelRecord", "RunRecord", "StratifiedRecord", "TopicRecord",
-    "TrecFormatError", "open_text", "read_crowd_labels", "read_prels", "read_qrels", "read_qrels_jg",
-    "read_stratified", "read_topics",
+    "TrecFormatError", "open_text", "read_beir", "read_prels", "read_qrels", "read_qrels_jg", "read_stratified",
+    "read_topics",
 ]  # fmt: skip
 
 MIN_GRADE, MAX_GRADE = -127, 127
@@ -145,6 +144,7 @@ def read_fields(
     layout: str,
     limits: Limits | None = None,
     faults: Faults | None = None,
+    encoding: str = "",
 ) -> Iterator[Fields]:
     """Return the lines of ``width`` columns separated by blanks or tabs; empty lines only at the end.
 
@@ -152,7 +152,7 @@ def read_fields(
     """
     blank: Line | None = None
     noting = Noting(faults)
-    for line in open_text(source, name, limits, faults):
+    for line in open_text(source, name, limits, faults, encoding):
         values = TOKEN.findall(line.text)
         if not values:
             blank = blank or line
@@ -171,7 +171,7 @@ def read_fields(
             yield fields
 
 
-class _PairIndex:
+class PairIndex:
     """Finds a pair that was there before; where repeats are allowed, it finds none."""
 
     def __init__(self, *, allows_repeats: bool = False) -> None:
@@ -188,7 +188,12 @@ class _PairIndex:
 
 
 def read_qrels(
-    source: Source, name: str, *, allows_repeats: bool = False, faults: Faults | None = None
+    source: Source,
+    name: str,
+    *,
+    allows_repeats: bool = False,
+    faults: Faults | None = None,
+    options: FileOptions = PLAIN,
 ) -> Iterator[QrelRecord]:
     """Return the records of ``topic iteration document grade``; a pair twice is an error, unless repeats are allowed.
 
@@ -196,15 +201,48 @@ def read_qrels(
     >>> list(read_qrels(io.BytesIO(b"301 0 FT911-3 1"), "example"))
     [QrelRecord(topic_id='301', doc_id='FT911-3', grade=1)]
     """
-    seen = _PairIndex(allows_repeats=allows_repeats)
+    seen = PairIndex(allows_repeats=allows_repeats)
     noting = Noting(faults)
     with NotingAll(faults):
-        for fields in read_fields(source, name, 4, "topic iteration document grade", faults=faults):
+        layout = "topic iteration document grade"
+        for fields in read_fields(source, name, 4, layout, faults=faults, encoding=options.encoding):
             with noting:
                 topic_id, doc_id = fields.id(0, "topic id"), fields.id(2, "document id")
                 grade = fields.grade(3)
                 before = seen.add((topic_id,), doc_id, fields.number)
                 _refuse_twice(fields, 2, before, f"document {doc_id} of topic {topic_id}")
+                yield QrelRecord(topic_id, doc_id, grade)
+
+
+BEIR_HEADER = ["query-id", "corpus-id", "score"]
+
+
+def read_beir(
+    source: Source,
+    name: str,
+    *,
+    allows_repeats: bool = False,
+    faults: Faults | None = None,
+    options: FileOptions = PLAIN,
+) -> Iterator[QrelRecord]:
+    """Return the records below BEIR's header ``query-id corpus-id score``; a pair twice is an error, as in qrels.
+
+    >>> import io
+    >>> list(read_beir(io.BytesIO(b"query-id\\tcorpus-id\\tscore\\nq1\\td1\\t2"), "example"))
+    [QrelRecord(topic_id='q1', doc_id='d1', grade=2)]
+    """
+    seen, noting, layout = PairIndex(allows_repeats=allows_repeats), Noting(faults), " ".join(BEIR_HEADER)
+    with NotingAll(faults):
+        lines = read_fields(source, name, 3, layout, faults=faults, encoding=options.encoding)
+        header = next(lines, None)
+        if header is None or header.values != BEIR_HEADER:
+            raise TrecFormatError(name, 1, 1, f"expected the header {layout}")
+        for fields in lines:
+            with noting:
+                topic_id, doc_id = fields.id(0, "topic id"), fields.id(1, "document id")
+                grade = fields.grade(2)
+                before = seen.add((topic_id,), doc_id, fields.number)
+                _refuse_twice(fields, 1, before, f"document {doc_id} of topic {topic_id}")
                 yield QrelRecord(topic_id, doc_id, grade)
 
 
@@ -214,16 +252,22 @@ def _refuse_twice(fields: Fields, index: int, before: int | None, what: str) -> 
 
 
 def read_qrels_jg(
-    source: Source, name: str, *, allows_repeats: bool = False, faults: Faults | None = None
+    source: Source,
+    name: str,
+    *,
+    allows_repeats: bool = False,
+    faults: Faults | None = None,
+    options: FileOptions = PLAIN,
 ) -> Iterator[JudgmentRecord]:
     """Return the records of ``topic assessor document grade``.
 
     An assessor's pair twice is an error, unless repeats are allowed.
     """
-    seen = _PairIndex(allows_repeats=allows_repeats)
+    seen = PairIndex(allows_repeats=allows_repeats)
     noting = Noting(faults)
     with NotingAll(faults):
-        for fields in read_fields(source, name, 4, "topic assessor document grade", faults=faults):
+        layout = "topic assessor document grade"
+        for fields in read_fields(source, name, 4, layout, faults=faults, encoding=options.encoding):
             with noting:
                 topic_id, assessor = fields.id(0, "topic id"), fields.id(1, "assessor")
                 doc_id, grade = fields.id(2, "document id"), fields.grade(3)
@@ -233,17 +277,19 @@ def read_qrels_jg(
                 yield JudgmentRecord(topic_id, doc_id, assessor, grade)
 
 
-def read_prels(source: Source, name: str, *, faults: Faults | None = None) -> Iterator[PrelRecord]:
+def read_prels(
+    source: Source, name: str, *, faults: Faults | None = None, options: FileOptions = PLAIN
+) -> Iterator[PrelRecord]:
     """Return the records of ``topic document grade method probability``, probability in (0, 1]."""
-    seen, noting = _PairIndex(), Noting(faults)
+    seen, noting = PairIndex(), Noting(faults)
     layout = "topic document grade method probability"
     with NotingAll(faults):
-        for fields in read_fields(source, name, 5, layout, faults=faults):
+        for fields in read_fields(source, name, 5, layout, faults=faults, encoding=options.encoding):
             with noting:
                 yield _prel_record(fields, seen)
 
 
-def _prel_record(fields: Fields, seen: _PairIndex) -> PrelRecord:
+def _prel_record(fields: Fields, seen: PairIndex) -> PrelRecord:
     topic_id, doc_id, grade = fields.id(0, "topic id"), fields.id(1, "document id"), fields.grade(2)
     if not INTEGER.fullmatch(fields.values[3]):
         fields.fail(3, f"method must be an integer, not {fields.values[3][:40]!r}")
@@ -255,22 +301,24 @@ def _prel_record(fields: Fields, seen: _PairIndex) -> PrelRecord:
     return PrelRecord(topic_id, doc_id, grade, int(fields.values[3]), probability)
 
 
-def read_stratified(source: Source, name: str, *, faults: Faults | None = None) -> Iterator[StratifiedRecord]:
+def read_stratified(
+    source: Source, name: str, *, faults: Faults | None = None, options: FileOptions = PLAIN
+) -> Iterator[StratifiedRecord]:
     """Return the records of ``topic iteration document stratum grade``: all documents of a pool, -1 where not sampled.
 
     >>> import io
     >>> list(read_stratified(io.BytesIO(b"301 0 FT911-3 2 -1"), "example"))
     [StratifiedRecord(topic_id='301', doc_id='FT911-3', stratum=2, grade=-1)]
     """
-    seen, noting = _PairIndex(), Noting(faults)
+    seen, noting = PairIndex(), Noting(faults)
     layout = "topic iteration document stratum grade"
     with NotingAll(faults):
-        for fields in read_fields(source, name, 5, layout, faults=faults):
+        for fields in read_fields(source, name, 5, layout, faults=faults, encoding=options.encoding):
             with noting:
                 yield _stratified_record(fields, seen)
 
 
-def _stratified_record(fields: Fields, seen: _PairIndex) -> StratifiedRecord:
+def _stratified_record(fields: Fields, seen: PairIndex) -> StratifiedRecord:
     topic_id, doc_id, grade = fields.id(0, "topic id"), fields.id(2, "document id"), fields.grade(4)
     if not INTEGER.fullmatch(fields.values[3]):
         fields.fail(3, f"stratum must be an integer, not {fields.values[3][:40]!r}")
@@ -279,114 +327,3 @@ def _stratified_record(fields: Fields, seen: _PairIndex) -> StratifiedRecord:
     before = seen.add((topic_id,), doc_id, fields.number)
     _refuse_twice(fields, 2, before, f"document {doc_id} of topic {topic_id}")
     return StratifiedRecord(topic_id, doc_id, int(fields.values[3]), grade)
-
-
-WORKER_COLUMNS = ("worker", "WorkerId", "assessor")
-LABEL_COLUMNS = ("label", "Answer.grade", "grade")
-TOPIC_COLUMNS = ("topic_id", "Input.topic_id")
-DOCUMENT_COLUMNS = ("doc_id", "Input.doc_id")
-
-
-def _first(row: Row, candidates: tuple[str, ...]) -> str | None:
-    return next((title for title in candidates if title in row.cells), None)
-
-
-def _required_column(row: Row, candidates: tuple[str, ...]) -> str:
-    title = _first(row, candidates)
-    if title is None:
-        raise TrecFormatError(row.name, 1, 1, f"no column named {' or '.join(candidates)}")
-    return title
-
-
-def _pair(row: Row) -> tuple[str, str, str]:
-    """Return topic id, document id, and the column to blame when the pair is wrong."""
-    if "task" in row.cells and _first(row, TOPIC_COLUMNS) is None:
-        parts = row.cells["task"].split()
-        if len(parts) != 2:
-            row.fail("task", f"task must be 'topic_id doc_id', not {row.cells['task'][:80]!r}")
-        return parts[0], parts[1], "task"
-    topic, document = _required_column(row, TOPIC_COLUMNS), _required_column(row, DOCUMENT_COLUMNS)
-    for title, what in ((topic, "topic id"), (document, "document id")):
-        _id_cell(row, title, what)
-    return row.cells[topic].strip(), row.cells[document].strip(), document
-
-
-def _id_cell(row: Row, title: str, what: str) -> str:
-    """Return the cell as an id; the error points at the cell."""
-    try:
-        return check_id(row.cells[title].strip(), what, row.name, row.line, 1)
-    except TrecFormatError as error:
-        row.fail(title, error.reason)
-
-
-def read_crowd_labels(
-    source: Source, name: str, *, allows_repeats: bool = False, faults: Faults | None = None
-) -> Iterator[JudgmentRecord]:
-    """Return crowd judgments from CSV in the style of crowd-kit or of MTurk.
-
-    crowd-kit: task, worker, label. MTurk: Input.topic_id, Input.doc_id, WorkerId, Answer.grade.
-    ``task`` is "topic_id doc_id"; columns topic_id and doc_id may stand in its place. The label is the
-    grade. A worker's pair twice is an error, unless repeats are allowed.
-    """
-    seen, noting = _PairIndex(allows_repeats=allows_repeats), Noting(faults)
-    with NotingAll(faults):
-        for row in _rows(source, name, faults):
-            _require_columns(row, WORKER_COLUMNS, LABEL_COLUMNS)
-            with noting:
-                yield _crowd_label(row, seen)
-
-
-def _rows(source: Source, name: str, faults: Faults | None) -> Iterator[Row]:
-    return read_table(open_text(source, name, faults=faults), name, max_cell=100_000, faults=faults)
-
-
-def _require_columns(row: Row, *others: tuple[str, ...]) -> None:
-    """Refuse a table that names no pair, or lacks one of the other columns: no row of it can be read."""
-    if "task" not in row.cells or _first(row, TOPIC_COLUMNS) is not None:
-        others = (TOPIC_COLUMNS, DOCUMENT_COLUMNS, *others)
-    for candidates in others:
-        _required_column(row, candidates)
-
-
-def _crowd_label(row: Row, seen: _PairIndex) -> JudgmentRecord:
-    topic_id, doc_id, blamed = _pair(row)
-    worker_column, label_column = (_required_column(row, one) for one in (WORKER_COLUMNS, LABEL_COLUMNS))
-    assessor = _id_cell(row, worker_column, "worker")
-    label = row.cells[label_column].strip()
-    if not INTEGER.fullmatch(label) or not MIN_GRADE <= int(label) <= MAX_GRADE:
-        row.fail(label_column, f"grade must be an integer in {MIN_GRADE}..{MAX_GRADE}, not {label[:40]!r}")
-    before = seen.add((topic_id, assessor), doc_id, row.line)
-    if before is not None:
-        what = f"document {doc_id} of topic {topic_id} and worker {assessor}"
-        row.fail(blamed, f"{what} occurs twice (first on line {before})")
-    return JudgmentRecord(topic_id, doc_id, assessor, int(label))
-
-
-# Of a document to get a gold grade: below, one such grade would outweigh all that is known.
-LEAST_CHANCE = 1e-6
-
-
-def read_gold(
-    source: Source, name: str, *, allows_repeats: bool = False, faults: Faults | None = None
-) -> Iterator[GoldRecord]:
-    """Return gold grades from CSV: topic_id and doc_id (or task), grade, and a probability from 1e-6 to 1 where known.
-
-    An empty grade is a document that was not chosen. A pair may occur twice: the import compares what is said of it.
-    """
-    noting = Noting(faults)
-    with NotingAll(faults):
-        for row in _rows(source, name, faults):
-            _require_columns(row, LABEL_COLUMNS)
-            with noting:
-                yield _gold_record(row)
-
-
-def _gold_record(row: Row) -> GoldRecord:
-    topic_id, doc_id, _ = _pair(row)
-    title = _required_column(row, LABEL_COLUMNS)
-    label, chance = row.cells[title].strip(), row.cells.get("probability", "").strip()
-    if label and (not INTEGER.fullmatch(label) or not MIN_GRADE <= int(label) <= MAX_GRADE):
-        row.fail(title, f"grade must be an integer in {MIN_GRADE}..{MAX_GRADE}, not {label[:40]!r}")
-    if chance and not (DECIMAL.fullmatch(chance) and LEAST_CHANCE <= float(chance) <= 1):
-        row.fail("probability", f"probability must be 0.000001 to 1, not {chance[:40]!r}")
-    return GoldRecord(topic_id, doc_id, int(label) if label else None, float(chance) if chance else None)

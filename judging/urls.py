@@ -1,6 +1,6 @@
 from django.urls import path
 
-from judging.views import crowd, frame, join, judge, machine, messages, training
+from judging.views import crowd, frame, join, judge, machine, messages, questions, training
 
 app_name = "judging"
 urlpatterns = [
@@ -19,6 +19,11 @@ urlpatterns = [
         "api/v1/campaigns/<uuid:campaign_id>/instructions",
         machine.MachineInstructions.as_view(),
         name="instructions",
+    ),
+    path(
+        "api/v1/me/campaigns/<uuid:campaign_id>/questions",
+        questions.MyQuestions.as_view(),
+        name="questions",
     ),
     path("join/<uuid:token>/", join.join, name="join"),
     path("hit/<uuid:entry_key>/", crowd.hit, name="hit"),

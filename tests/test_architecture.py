@@ -32,6 +32,7 @@ GROUND_FLOOR = (
     "touchstone.watermark",
     "touchstone.files",
     "touchstone.memory",
+    "touchstone.letters",
 )
 CONSOLE_IS_NAMED_BY = ("touchstone.urls", "touchstone.settings")
 FLOORS = {"models": 1, "frames": 1, "services": 2}

@@ -25,6 +25,7 @@ from analytics.releases.services import writing
 from analytics.releases.verify_files import LINE_FILES, Graded, LineFile
 from analytics.services import exports
 from analytics.services.exports import ExportFormat
+from judging.file_options import PLAIN
 from judging.models import GoldAnswer
 from judging.services import judgment_formats
 from judging.services.judgment_files import import_judgments
@@ -98,9 +99,10 @@ def test_the_manual_has_the_table_of_formats_of_judgments() -> None:
     ]
 
 
-def read_reversed(source, name, *, allows_repeats=False, faults=None):
+def read_reversed(source, name, *, allows_repeats=False, faults=None, options=PLAIN):
     """Yield the records of ``grade document assessor topic``."""
-    for fields in read_fields(source, name, 4, "grade document assessor topic", faults=faults):
+    layout = "grade document assessor topic"
+    for fields in read_fields(source, name, 4, layout, faults=faults, encoding=options.encoding):
         yield JudgmentRecord(
             fields.id(3, "topic id"), fields.id(1, "document id"), fields.id(2, "assessor"), fields.grade(0)
         )
@@ -114,7 +116,9 @@ def test_a_planted_format_of_judgments_is_met_everywhere(tmp_path, monkeypatch, 
         "Planted",
         "A planted help.",
         read_reversed,
-        lambda source, name, index, what: place_of_field(source, name, index, 4, order.index(what)),
+        lambda source, name, index, what, options: place_of_field(
+            source, name, index, 4, order.index(what), options
+        ),
         names_assessors=True,
     )
     plant(monkeypatch, judgment_formats, "FORMATS", entry)
@@ -124,7 +128,10 @@ def test_a_planted_format_of_judgments_is_met_everywhere(tmp_path, monkeypatch, 
     assert f'<option value="{PLANTED}">Planted</option>' in text_of(client_of("manager").get(where))
     schemas = description.__wrapped__()["components"]["schemas"]
     described = schemas["ImportRequestRequest"]["properties"]["file_format"]["description"]
-    assert "of judgments: qrels, qrels_jg, crowd, gold, cranfield, prels, stratified, planted." in described
+    assert (
+        "of judgments: qrels, qrels_jg, crowd, gold, beir, cranfield, prels, stratified, planted."
+        in described
+    )
     told = " ".join(help_of("import_judgments", capsys).split())
     assert "planted: A planted help." in told
 

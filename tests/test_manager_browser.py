@@ -39,14 +39,15 @@ def web(child_environment):
     yield from web_server(child_environment)
 
 
-def upload(page, kind: str, files: list[dict[str, object]]) -> None:
-    """Upload, let the worker (this process) import, and come back to the step by the job's own button."""
-    page.select_option("#id_kind", kind)
+def upload(page, files: list[dict[str, object]]) -> None:
+    """Upload, let the worker (this process) look, and keep what was read."""
     page.set_input_files("#id_files", files)
     page.click("form[enctype] button")
     work()
-    page.reload()
-    page.click("text=Continue")
+    says(page, "h1", "What was read")
+    page.click("button[name=keep]")
+    work()
+    says(page, "h1", "Imported")
 
 
 def work() -> None:
@@ -69,12 +70,11 @@ def test_from_nothing_to_an_open_campaign_only_by_clicking(browser, web):
         page.fill("#id_name", "News 2020")
         page.click("text=Create the collection")
         says(page, "h1", "Topics and documents")
-        upload(page, "topics", [text_file("topics.tsv", TOPICS)])
-        upload(page, "documents", [text_file("corpus.jsonl", DOCUMENTS)])
-        page.click("a[rel=next]")
+        upload(page, [text_file("topics.tsv", TOPICS), text_file("corpus.jsonl", DOCUMENTS)])
+        page.click("text=Runs and gold answers →")
         says(page, "h1", "Runs and gold answers")
-        upload(page, "runs", [text_file("a.run", run("a", 0)), text_file("b.run", run("b", 2))])
-        page.click("a[rel=next]")
+        upload(page, [text_file("a.run", run("a", 0)), text_file("b.run", run("b", 2))])
+        page.click("text=Scale and guidelines →")
         says(page, "h1", "Scale and guidelines")
         page.click("text=Create the campaign and choose a design")
         says(page, "h1", "Choose what is judged")

@@ -52,7 +52,10 @@ RELEASED: dict[str, tuple[Callable[[], list[str]], str]] = {
     "selections": (selection_keys, "poisson pareto replacement"),
     "measures": (measure_keys, "P Gain DCG RBP nDCG AP NDCG MAP statAP R Recall ERR RR MRR Swaps wSwaps"),
     "methods": (method_keys, "naive corrected matrix-inverse importance true"),
-    "formats of judgments": (judgment_format_keys, "qrels qrels_jg crowd gold cranfield prels stratified"),
+    "formats of judgments": (
+        judgment_format_keys,
+        "qrels qrels_jg crowd gold beir cranfield prels stratified",
+    ),
     "files of a release": (release_file_names, FILES),
     "kinds of flags": (
         flag_keys,

@@ -17,11 +17,13 @@ from urllib.parse import urlencode
 
 import pytest
 import schemathesis
+from django.core.files.base import ContentFile
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.signals import request_finished, request_started
 from django.core.wsgi import get_wsgi_application
 from django.db import close_old_connections, connection, transaction
 from django.test import Client
+from django.utils import timezone
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis.errors import Unsatisfiable
 from schemathesis import GenerationMode
@@ -36,10 +38,12 @@ from schemathesis.specs.openapi.checks import (
 )
 from worlds import World, make_user, make_world, routes
 
+from judging.models import Import
 from judging.services.files import import_topics
 from judging.services.machines import add_machine
 from touchstone.api.schema import description
 from touchstone.authentication import make_token
+from touchstone.files import store
 from touchstone.models import Event, User
 
 pytestmark = pytest.mark.django_db
@@ -193,6 +197,7 @@ BODIES: dict[str, Any] = {
     "conditions_create": {"same_judges": True, "same_period": True, "blind_to_system": True},
     "families_create": {"family": "all"},
     "draws_create": DESIGN,
+    "import_keep": {"files": [{"name": "more.jsonl", "kind": "documents"}]},
     "forecasts_create": DESIGN,
     "items_claim": {},
     "batch_create": {"judgments": []},
@@ -314,7 +319,20 @@ def import_something_unused(world: World, folder: Path) -> None:
     (folder / "unused.tsv").write_text("unused\tA topic that nobody needs\n")
     collection = world.campaign.collection
     import_topics(collection=collection, source=folder / "unused.tsv", name="unused.tsv")
-    world.names["import_id"] = Event.objects.filter(verb="imported topics").latest("id").pk
+    world.names["console:api-import-remove import_id"] = (
+        Event.objects.filter(verb="imported topics").latest("id").pk
+    )
+    world.names["console:api-import-take-back import_id"] = (
+        collection.imports.exclude(state="looked-at").first().pk
+    )
+    stored = store("uploads", ContentFile(b"id,title\nq1,A need\n", name="q.csv"))
+    replaceable = Import.objects.create(
+        collection=collection,
+        state=Import.State.KEPT,
+        kept_at=timezone.now(),
+        files=[{"name": "q.csv", "upload": "q.csv", "path": stored, "n_bytes": 21, "kind": "topics"}],
+    )
+    world.names["console:api-import-replace import_id"] = replaceable.pk
 
 
 def test_every_operation_is_reached_with_a_success(people, world, schema, tmp_path):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from django.core.files.base import ContentFile
 from django.urls import URLPattern, URLResolver, get_resolver
 from django.urls.converters import IntConverter, UUIDConverter
 from django.utils import timezone
@@ -20,11 +21,24 @@ import sampling.tasks  # noqa: F401
 from analytics.models import Release
 from analytics.releases.services import releasing
 from analytics.services.recomputation import recompute
-from judging.models import Campaign, CollectionMember, GoldAnswer, Message, Participant, TrainingItem
+from judging.models import (
+    Adjudication,
+    Campaign,
+    Collection,
+    CollectionMember,
+    GoldAnswer,
+    Import,
+    Message,
+    Participant,
+    TrainingItem,
+)
 from judging.services.assign import claim
 from judging.services.entry import create_invitation
+from judging.services.looking import look, queue_look
 from sampling.services.auditing import audit
 from sampling.services.topic_checks import plan_checks
+from touchstone.letters.unsubscribing import unsubscribe_token
+from touchstone.links import invite, make_password_link
 from touchstone.models import ApiToken, Event, Job, User, Webhook
 
 ABSENT_UUID, ABSENT_NUMBER = uuid.UUID("00000000-0000-4000-8000-000000000000"), 2**31 - 1
@@ -155,6 +169,11 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
     )
     drawing = Job.objects.create(kind="draw", payload={"campaign": str(campaign.pk)}, requested_by=manager)
     message = Message.objects.create(assessor=bob, sender=manager, text="Please read the narrative again.")
+    question = Message.objects.create(
+        assessor=bob, sender=bob.user, text="Which year?", is_from_assessor=True
+    )
+    item = campaign.items.order_by("id").first()
+    decided = Adjudication.objects.create(item=item, grade=1, decided_by=manager)
     webhook = Webhook.objects.create(user=manager, url="https://hooks.example/", secret="not a secret")
     token = ApiToken.objects.create(user=manager, name="key", key_sha256=uuid.uuid4().hex * 2)
     run = collection.runs.first()
@@ -166,15 +185,30 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
         "topic_id": topic.topic_id,
         "topic_pk": topic.pk,
         "answer_pk": GoldAnswer.objects.filter(topic__collection=collection).first().pk,
-        "import_id": Event.objects.get(verb="imported topics", subject=f"collection:{collection.pk}").pk,
+        "import_id": look_at_topics(collection, manager).pk,
+        "console:api-import-remove import_id": Event.objects.get(
+            verb="imported topics", subject=f"collection:{collection.pk}"
+        ).pk,
+        "file": 0,
+        "document": 0,
         "doc_id": document.doc_id,
         "document_pk": document.pk,
         "run_id": run.pk,
         "run_pk": run.pk,
-        "item_id": campaign.items.order_by("id").first().pk,
+        "item_id": item.pk,
         "invitation_id": invitation.pk,
         "participant_id": participant.pk,
         "message_id": message.pk,
+        **dict.fromkeys(
+            [
+                "console:message-thread message_id",
+                "console:message-close message_id",
+                "console:api-question-answer message_id",
+                "console:api-question-close message_id",
+            ],
+            question.pk,
+        ),
+        "adjudication_id": decided.pk,
         "webhook_id": webhook.pk,
         "token_id": token.pk,
         "job_id": job.pk,
@@ -196,10 +230,34 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
         "console:api-campaign-job job_id": drawing.pk,
         "console:api-rounds-result job_id": rounds.pk,
         "judging:frame token": held.token,
+        "console:manage-import-take-back import_id": Import.objects.get(
+            kind="topics", collection=collection
+        ).pk,
+        "console:api-import-rests import_id": Import.objects.get(kind="topics", collection=collection).pk,
+        "console:api-import-take-back import_id": Import.objects.get(kind="topics", collection=collection).pk,
+        "console:manage-import-replace import_id": Import.objects.get(
+            kind="topics", collection=collection
+        ).pk,
+        "console:api-import-replace import_id": Import.objects.get(kind="topics", collection=collection).pk,
         "judging:join token": invitation.token,
+        "letters-off token": unsubscribe_token(bob.user_id, "gold"),
         "console:manage-lease-release token": lent.token,
+        "console:manage-invitation-revoke link_id": invite(role="researcher", actor=manager)[0].pk,
+        "person_id": bob.user_id,
+        "link-invitation token": invite(role="researcher", actor=manager)[1],
+        "link-address token": "x" * 43,
+        "link-password token": make_password_link(user=bob.user, actor=manager)[1],
         "console:api-lease-release token": lent.token,
     }
+
+
+def look_at_topics(collection: Collection, manager: User) -> Import:
+    """Return an upload that was looked at and could be kept."""
+    files = [ContentFile(b'{"_id": "d9", "text": "Another document"}\n', name="more.jsonl")]
+    made = queue_look(collection=collection, files=files, user=manager)
+    Job.objects.filter(payload__import=str(made.pk)).delete()  # it is done here
+    look(made)
+    return Import.objects.get(pk=made.pk)
 
 
 def make_release(campaign: Campaign, manager: User) -> Release:

@@ -11,6 +11,7 @@ from analytics.estimation.group_sequential import Look
 from analytics.estimation.samples import Labels
 from judging.models import Assessor, Run
 from sampling.draws import permanent_random_numbers
+from sampling.frames import pooled_runs, returned_in_frame
 from sampling.measures.sparse import SparseRuns
 from sampling.models import Draw
 
@@ -105,6 +106,22 @@ class CampaignArrays:
             n_grades=self.n_grades,
             relevant_grade=self.relevant_grade,
         )
+
+    @cached_property
+    def ranks_of_pool(self) -> SparseRuns:
+        """Return the ranks [pooled run, frame] of the runs that the draw has pooled, set aside since or not.
+
+        A run that came after the draw must not move the numbers of the others, nor may one that is set aside.
+        """
+        place = {run.pk: index for index, run in enumerate(self.runs)}
+        pooled, returned = pooled_runs(self.draw), self.returned
+        gone = [run for run in pooled if run.pk not in place]
+        if gone:
+            place |= {run.pk: len(self.runs) + index for index, run in enumerate(gone)}
+            returned = returned.followed_by(
+                returned_in_frame(self.frame, gone, self.draw.parameters["depth"])
+            )
+        return returned.rows([place[run.pk] for run in pooled])
 
     @property
     def inclusion_probability(self) -> Floats:

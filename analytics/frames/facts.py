@@ -37,7 +37,7 @@ SELECT (SELECT count(*) FROM sampling_draw WHERE campaign_id = %(campaign)s),
        (SELECT count(*) || ' ' || max(id) FROM touchstone_event
          WHERE subject = ANY(%(subjects)s) AND verb <> ALL(%(harmless)s)),
        (SELECT md5(string_agg(id || ' ' || run_id || ' ' || rankings, ',' ORDER BY id)) FROM judging_run
-         WHERE collection_id = %(collection)s),
+         WHERE collection_id = %(collection)s AND set_aside_at IS NULL),
        (SELECT string_agg(value || ' ' || gain, ',' ORDER BY value) FROM judging_grade WHERE scale_id = %(scale)s)
 """
 HARMLESS = [
@@ -55,6 +55,8 @@ HARMLESS = [
     "added assessor",
     "added machine",
     "adjudicated",
+    "let stand",
+    "withdrew decision",
     "opened more judgments",
     "corrected a document",
     "corrected a topic",

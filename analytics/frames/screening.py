@@ -41,7 +41,7 @@ judging_judgment j
 TOPICS = "judging_item i WHERE i.campaign_id = %(campaign)s"
 ADJUDICATED = """
 (SELECT DISTINCT ON (a.item_id) a.item_id, a.grade FROM judging_adjudication a JOIN judging_item i ON i.id = a.item_id
-  WHERE i.campaign_id = %(campaign)s ORDER BY a.item_id, a.id DESC) d
+  WHERE i.campaign_id = %(campaign)s ORDER BY a.item_id, a.id DESC) d WHERE d.grade IS NOT NULL
 """
 AT_ONCE = 3  # judgments of an assessor with one and the same time of presentation came from a file
 

@@ -123,7 +123,7 @@ def read_segments(read: Read) -> CampaignArrays:
     """Return the arrays of files that `write_segments` has handed over; `read` returns the bytes of a name."""
     about = json.loads(read(ABOUT))
     draw = Draw.objects.select_related("campaign").get(pk=about["draw"])
-    runs, people = Run.objects.in_bulk(about["runs"]), _people(about["assessors"])
+    runs, people = Run.everything.in_bulk(about["runs"]), _people(about["assessors"])
     frame = load_frame(draw)
     axes = {name: _axis(read, name, about["segments"]) for name in ORDERS}
     entries, outside = axes["returned"], _from_bytes(read("outside.parquet"))

@@ -1,7 +1,7 @@
 """The items as computations found them: what people should decide, and what lists are ordered by."""
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, Value
 
 from analytics.models.results import Computation
 from judging.models import Campaign, Item
@@ -11,7 +11,8 @@ class DisputedItem(models.Model):
     """An item whose joint grade may be wrong and matters: one place of the adjudication queue of a computation.
 
     `influence`: how far one grade moves the differences between runs; `error_probability`: how likely the grade that
-    its judgments say together is wrong. The queue is ordered by their product. Append-only.
+    its judgments say together is wrong. The queue is ordered by their product. `reasons`: keys of the rules that put
+    it there (analytics/estimation/questioned.py); empty in rows from before. Append-only.
     """
 
     computation = models.ForeignKey(Computation, on_delete=models.PROTECT, related_name="disputed_items")
@@ -20,6 +21,7 @@ class DisputedItem(models.Model):
     influence = models.FloatField()
     error_probability = models.FloatField()
     joint_grade = models.SmallIntegerField()
+    reasons = models.JSONField(default=list, db_default=Value([], models.JSONField()))
 
     class Meta:
         ordering = ["position"]

@@ -21,8 +21,9 @@ from touchstone.watermark import Mark, Watermark, mark
 KEPT_DAYS, KEPT_HOURS = 120, 72
 MACHINE = "machine"  # a series of its own: its judgments cost what its requests cost
 SERIES = (*Assessor.Tier.values, MACHINE)
-# A judgment that was revised is one judgment; the time spent on revising it counts.
-_COUNTS = "count(*) FILTER (WHERE j.sequence = 1), sum(j.active_milliseconds)"
+# A judgment that was revised is one judgment; the time spent on revising it counts. A machine's answer that was of no
+# use is none.
+_COUNTS = "count(*) FILTER (WHERE j.sequence = 1 AND j.obstacle <> 'failed'), sum(j.active_milliseconds)"
 _JUDGMENTS = """
   FROM judging_judgment j JOIN judging_assessor a ON a.id = j.assessor_id
  WHERE a.campaign_id = %(campaign)s AND j.id > %(after)s AND j.id <= %(until)s
@@ -32,11 +33,6 @@ BY_ASSESSOR = f"SELECT a.id, {_COUNTS} {_JUDGMENTS} GROUP BY 1"
 BY_HOUR = f"""
 SELECT CASE a.kind WHEN 'machine' THEN 'machine' ELSE a.tier END,
        date_bin('1 hour', j.created_at, 'epoch') AT TIME ZONE 'UTC', {_COUNTS} {_JUDGMENTS} GROUP BY 1, 2
-"""
-# Requests of the last minute may still become visible in another order than that of their ids: they are counted later.
-CALLS = """
-SELECT max(c.id), count(*), sum(c.cost) FROM judging_machinecall c JOIN judging_assessor a ON a.id = c.assessor_id
- WHERE a.campaign_id = %(campaign)s AND c.id > %(after)s AND c.created_at < clock_timestamp() - interval '1 minute'
 """
 Activity = dict[str, Any]
 Rows = list[tuple[Any, ...]]
@@ -60,7 +56,6 @@ def counted_activity(campaign: Campaign, arrays: CampaignArrays, before: Activit
         "until": watermark.last_id,
         "marks": [[one.last_id, sorted(one.writers)] for one in watermark.marks],
         **_merge_rows(before, _rows(BY_ASSESSOR, keys), _rows(BY_HOUR, keys)),
-        "calls": _calls(campaign, before.get("calls") or {}),
         "counted": int(arrays.label_item.size),
         "agreement": agreement(arrays),
     }
@@ -101,17 +96,6 @@ def _merge_rows(before: Activity, by_assessor: Rows, by_hour: Rows) -> Activity:
 def _add(table: dict[str, Any], key: str, n: int, milliseconds: int) -> None:
     known = table.get(key, [0, 0])
     table[key] = [known[0] + n, known[1] + int(milliseconds)]
-
-
-def _calls(campaign: Campaign, before: Activity) -> Activity:
-    """Return how many requests the campaign's machines have made, and what they cost."""
-    found = {"until": before.get("until", 0), "n": before.get("n", 0), "cost": before.get("cost", 0.0)}
-    if not campaign.assessors.filter(kind=Assessor.Kind.MACHINE).exists():
-        return found
-    ((until, n, cost),) = _rows(CALLS, {"campaign": campaign.pk, "after": found["until"]})
-    if not n:
-        return found
-    return {"until": until, "n": found["n"] + n, "cost": found["cost"] + float(cost)}
 
 
 def agreement(arrays: CampaignArrays) -> dict[str, list[float]]:

@@ -27,6 +27,7 @@ from judging.models import Campaign
 from sampling.arrays import run_table
 from sampling.audit_plan import Auditable, items_of_next_audit, middle_grades
 from sampling.contrasts import contrast_among
+from sampling.frames import tags_of_then
 from sampling.judged import judged_items
 from sampling.measures.design_weights import PriorGrades, design_weights
 from sampling.measures.families import Measure
@@ -104,7 +105,10 @@ def _fill(
 def asked_targets(draw: Draw, run_ids: list[str]) -> list[Target]:
     """Return what the draw's question compares, as places of runs: pairs, or single runs (run, None)."""
     runs = asked_runs(draw, run_ids)
-    if draw.question in ("pool", "system") or len(runs) == 1:
+    is_without_baseline = (
+        draw.question == "baseline" and draw.parameters["runs"][0] not in run_ids
+    )  # set aside
+    if draw.question in ("pool", "system") or len(runs) == 1 or is_without_baseline:
         return [(run, None) for run in runs]
     if draw.question == "baseline":
         baseline = run_ids.index(draw.parameters["runs"][0])
@@ -134,7 +138,7 @@ def _question(computation: Computation, arrays: CampaignArrays, measure: str) ->
 
     The first of those asked where none has an interval; no spread where there is none for topics like these.
     """
-    asked = asked_targets(arrays.draw, [run.run_id for run in arrays.runs])
+    asked = asked_targets(arrays.draw, tags_of_then(arrays.draw, arrays.runs))
     place = {run.pk: index for index, run in enumerate(arrays.runs)}
     rows = computation.estimates.filter(measure=measure, method=REPORTED.key, value__isnull=False)
     known: dict[Target, _Question] = {}
@@ -279,7 +283,7 @@ def _read(
     places, drawn = arrays.judged[members], arrays.inclusion_probability[members]
     bronze = grades[members]
     checks = _check_counts(arrays)
-    asked = asked_runs(arrays.draw, [run.run_id for run in arrays.runs])
+    asked = asked_runs(arrays.draw, tags_of_then(arrays.draw, arrays.runs))
     is_enough = has_enough_gold(arrays.n_fitted_expected)
     gold = gold_at(arrays, campaign, predictions, members, gains) if is_enough else None
     run, run_b = target

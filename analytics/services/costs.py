@@ -18,8 +18,18 @@ class Costs:
     overhead: float  # judgments stored for each that counts: checks, surplus, what could not be judged
 
 
-def costs(campaign: Campaign, activity: Activity, *, counted: int, left: int, gold_left: float) -> Costs:
+def costs(
+    campaign: Campaign,
+    activity: Activity,
+    *,
+    counted: int,
+    left: int,
+    gold_left: float,
+    of_machines: float = 0.0,
+) -> Costs:
     """Return the costs; `counted` judgments fill their place, `left` are wanted still, and so many of the gold tier.
+
+    The requests of machines have cost `of_machines` until now.
 
     What is to come is taken to be judged as it was so far: by people and machines in the same shares, with as many
     judgments beside those that count.
@@ -27,7 +37,7 @@ def costs(campaign: Campaign, activity: Activity, *, counted: int, left: int, go
     series = {name: pair[0] for name, pair in activity.get("series", {}).items()}
     n_gold, n_machine = series.get(GOLD, 0), series.get(MACHINE, 0)
     n_people = sum(series.values()) - n_gold - n_machine
-    machines = float(activity.get("calls", {}).get("cost", 0.0))
+    machines = of_machines
     n_stored = n_people + n_machine
     overhead = max(1.0, n_stored / counted) if counted else 1.0
     of_people = n_people / n_stored if n_stored else 1.0

@@ -10,10 +10,11 @@ from django.db.models import Exists, OuterRef, QuerySet
 from analytics.estimation.confusion import shrink
 from analytics.estimation.disputes import disputes, grade_shares
 from analytics.estimation.estimate import Floats, Refusal
+from analytics.estimation.questioned import in_question, is_unanimous
 from analytics.estimation.relevance_errors import label_error_probability, relevance_errors
 from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays, Ints
-from analytics.models import Computation, ConfusionEstimate, DisputedItem
+from analytics.models import Computation, DisputedItem
 from analytics.services.confusions import ConfusionCounts
 from judging.kinds import ITEM_COLUMNS, ItemKey
 from judging.models import Adjudication, Campaign, Item
@@ -35,6 +36,7 @@ class DoubtfulLabels:
     joint_grade: Ints
     influence: Floats
     error_probability: Floats
+    is_measured: bool  # from everybody's measured errors, and not by disagreement alone
 
     @property
     def priority(self) -> Floats:
@@ -70,15 +72,14 @@ def doubtful_labels(
     if not isinstance(errors, Refusal):
         prior = arrays.frame["prior"].to_numpy()[arrays.judged]
         wrong = label_error_probability(arrays.labels, joint, prior, errors)
-    return DoubtfulLabels(joint, influence, wrong)
+    return DoubtfulLabels(joint, influence, wrong, is_measured=not isinstance(errors, Refusal))
 
 
 def _is_decided(arrays: CampaignArrays, campaign: Campaign) -> np.ndarray:
-    """Return by judged item whether a manager has decided its grade."""
-    rows = Adjudication.objects.filter(item__campaign=campaign).values_list(
-        "item__topic__topic_id", "item__document__doc_id"
-    )
-    decided = pl.DataFrame(list(rows.distinct()), schema=dict.fromkeys(ITEM_COLUMNS, pl.String), orient="row")
+    """Return by judged item whether a manager has decided its grade, or lets it stand."""
+    rows = Adjudication.objects.in_force().filter(item__campaign=campaign)
+    names = rows.values_list("item__topic__topic_id", "item__document__doc_id")
+    decided = pl.DataFrame(list(names), schema=dict.fromkeys(ITEM_COLUMNS, pl.String), orient="row")
     keys = arrays.frame[arrays.judged].select(pl.col(ITEM_COLUMNS).cast(pl.String)).with_row_index("place")
     mask = np.zeros(arrays.judged.size, dtype=bool)
     mask[keys.join(decided, on=ITEM_COLUMNS, how="semi")["place"].to_numpy()] = True
@@ -88,16 +89,23 @@ def _is_decided(arrays: CampaignArrays, campaign: Campaign) -> np.ndarray:
 def store_disputed(
     computation: Computation, arrays: CampaignArrays, campaign: Campaign, counts: ConfusionCounts
 ) -> list[DisputedItem]:
-    """Store what is worth a manager's eyes, the worst first; what gold or a manager has decided is left out.
+    """Store what is in question by the grades, the worst first; what gold or a manager has decided is left out.
 
-    Listed is what is wrong with a probability of a quarter or more, and of that by influence times probability the
-    first half of the sum.
+    That is by the rules of analytics/estimation/questioned.py. Doubtful is what is wrong with a probability of a
+    quarter or more, and of that by influence times probability the first half of the sum; as long as nobody's errors
+    are measured, grades that all agree are not doubtful.
     """
     if not arrays.judged.size or arrays.is_by_gold_judges:
         return []
     candidates = ~(arrays.audited | _is_decided(arrays, campaign))
     doubtful = doubtful_labels(arrays, campaign, counts, candidates)
-    queue = shortest_queue(doubtful.priority, doubtful.error_probability)[:MOST]
+    may = np.ones(arrays.judged.size, dtype=bool) if doubtful.is_measured else ~is_unanimous(arrays.labels)
+    listed = np.zeros(arrays.judged.size, dtype=bool)
+    listed[shortest_queue(np.where(may, doubtful.priority, 0.0), doubtful.error_probability)] = True
+    found = in_question(arrays.labels, listed, candidates)
+    chosen = np.flatnonzero(np.logical_or.reduce(list(found.values())))
+    worst = np.lexsort((chosen, -doubtful.error_probability[chosen], -doubtful.priority[chosen]))
+    queue = chosen[worst][:MOST]
     keys = [ItemKey(*names) for names in arrays.frame[arrays.judged[queue]].select(ITEM_COLUMNS).iter_rows()]
     items = items_by_key(campaign, keys)
     rows = [
@@ -108,6 +116,7 @@ def store_disputed(
             influence=float(doubtful.influence[place]),
             error_probability=float(doubtful.error_probability[place]),
             joint_grade=int(doubtful.joint_grade[place]),
+            reasons=[key for key, mask in found.items() if mask[place]],
         )
         for position, (key, place) in enumerate(zip(keys, queue, strict=True), start=1)
     ]
@@ -130,14 +139,12 @@ def items_by_key(campaign: Campaign, keys: list[ItemKey]) -> dict[ItemKey, uuid.
 
 
 def open_disputes() -> QuerySet[DisputedItem]:
-    """Return the places of all queues whose item nobody has decided, the worst first."""
-    decided = Adjudication.objects.filter(item=OuterRef("item"))
+    """Return the places of all queues on whose item no manager's word is in force, the worst first."""
+    decided = Adjudication.objects.in_force().filter(item=OuterRef("item"))
     return DisputedItem.objects.filter(~Exists(decided)).order_by("position")
 
 
-def why_no_error_rates(computation: Computation) -> str:
-    """Return why the queue goes by disagreement alone and not by measured errors; empty where it goes by these."""
-    pooled = computation.confusions.filter(scope=ConfusionEstimate.Scope.POOLED).first()
-    counts = [pooled.counts] if pooled else []
-    found = relevance_errors(counts, computation.campaign.scale.relevant_grade)
+def why_unmeasured(pooled: list[list[float]] | None, relevant_grade: int) -> str:
+    """Return why these counts of everybody's answers with known grades give no error rates; empty where they do."""
+    found = relevance_errors([] if pooled is None else [pooled], relevant_grade)
     return found.reason if isinstance(found, Refusal) else ""

@@ -1,15 +1,17 @@
 """Families of comparisons: what the first draw was made for, what was declared since, and what a request names."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
+from django.contrib.postgres.expressions import ArraySubquery
 from django.db import transaction
 from django.db.models import BooleanField, ExpressionWrapper, OuterRef, Q, Subquery
 from django.db.models.functions import JSONObject
 
 from analytics.estimation.claims import LIKE_THESE, QUESTION, THESE, Claim, Family, family_of
 from analytics.models import ComparisonFamily
-from judging.models import Campaign
+from judging.models import Campaign, Run
 from judging.refusal import Refused
 from sampling.design_options import WHOLE_TOPICS
 from sampling.models import Draw
@@ -26,12 +28,30 @@ def family_columns() -> dict[str, Any]:
     """Return what a query of campaigns may read at once, so that the default family takes no statement of its own."""
     first = Draw.objects.filter(campaign=OuterRef("pk"), batch=1)
     rows = ComparisonFamily.objects.filter(campaign=OuterRef("pk")).order_by("-id")
-    row = JSONObject(name="name", runs="runs", baseline="baseline")
-    question = JSONObject(question="question", parameters="parameters", created_at="created_at")
+    row = JSONObject(name="name", runs="runs", baseline="baseline", late=_late("declared_at"))
+    question = JSONObject(
+        question="question", parameters="parameters", created_at="created_at", late=_late("created_at")
+    )
     return {
         "first_draw": Subquery(first.values(told=question)[:1]),
         "newest_family": Subquery(rows.values(told=row)[:1]),
     }
+
+
+def _late(since: str) -> ArraySubquery:
+    """Return the tags of runs that came after that time; one may be the tag of a run that was set aside."""
+    runs = Run.objects.filter(collection=OuterRef("campaign__collection"), created_at__gt=OuterRef(since))
+    return ArraySubquery(runs.order_by("run_id").values("run_id"))
+
+
+def _of_then(family: Family, late: Sequence[str]) -> Family:
+    """Return the family without the tags that later runs have now: they join none, whatever they are called."""
+    if family.ranked_runs.isdisjoint(late):
+        return family
+    if family.baseline in late:
+        return Family(family.name, ())
+    runs, pooled = (tuple(run for run in some if run not in late) for some in (family.runs, family.pooled))
+    return Family(family.name, runs, family.baseline, pooled)
 
 
 def _first_draw(campaign: Any) -> dict[str, Any] | None:
@@ -39,7 +59,9 @@ def _first_draw(campaign: Any) -> dict[str, Any] | None:
         known: dict[str, Any] | None = campaign.first_draw
         return known
     found: dict[str, Any] | None = (
-        campaign.draws.filter(batch=1).values("question", "parameters", "created_at").first()
+        campaign.draws.filter(batch=1)
+        .values("question", "parameters", "created_at", late=_late("created_at"))
+        .first()
     )
     return found
 
@@ -55,16 +77,21 @@ def question_family(campaign: Campaign) -> Family:
     if first is None:
         return Family(QUESTION, ())
     named = tuple(first["parameters"].get("runs") or ())
-    if first["question"] == "baseline" and named:
-        return Family(QUESTION, named, named[0])
-    if first["question"] == "ranking" and named:
-        return Family(QUESTION, named)
-    pooled = tuple(first["parameters"].get("pooled") or _runs_of_then(campaign, first))
-    return (
-        Family(QUESTION, named, pooled=pooled)
-        if first["question"] == "pair" and named
-        else Family(QUESTION, pooled)
+    if not first["parameters"].get("pooled"):
+        return _family_among(first["question"], named, tuple(_runs_of_then(campaign, first)))
+    return _of_then(
+        _family_among(first["question"], named, tuple(first["parameters"]["pooled"])), first["late"]
     )
+
+
+def _family_among(question: str, named: tuple[str, ...], pooled: tuple[str, ...]) -> Family:
+    if question == "baseline" and named:
+        return Family(QUESTION, named, named[0])
+    if question == "ranking" and named:
+        return Family(QUESTION, named)
+    if question == "pair" and named:
+        return Family(QUESTION, named, pooled=pooled)
+    return Family(QUESTION, pooled)
 
 
 def _runs_of_then(campaign: Campaign, first: dict[str, Any]) -> list[str]:
@@ -85,18 +112,19 @@ def asked_family(campaign: Campaign, name: str = "", until: datetime | None = No
         return _stored_family(campaign, **told) if told else question_family(campaign)
     rows = campaign.comparison_families.order_by("-id")
     rows = rows if until is None else rows.filter(declared_at__lte=until)
-    row = rows.filter(name=name).first() if name else rows.first()
+    rows = rows.filter(name=name) if name else rows
+    row = rows.values("name", "runs", "baseline", late=_late("declared_at")).first()
     if row is not None:
-        return _stored_family(campaign, row.name, row.runs, row.baseline)
+        return _stored_family(campaign, **row)
     if name in ("", QUESTION):
         return question_family(campaign)
     return family_of(name, _runs(campaign))
 
 
-def _stored_family(campaign: Campaign, name: str, runs: list[str], baseline: str) -> Family:
+def _stored_family(campaign: Campaign, name: str, runs: list[str], baseline: str, late: list[str]) -> Family:
     """Return a declared family, which keeps its runs; what was pooled for a question is known of the first draw."""
     pooled = question_family(campaign).pooled if name == QUESTION else ()
-    return Family(name, tuple(runs), baseline, pooled)
+    return _of_then(Family(name, tuple(runs), baseline, pooled), late)
 
 
 @transaction.atomic

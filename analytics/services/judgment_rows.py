@@ -108,11 +108,13 @@ def starts_of_items(rows: pl.DataFrame) -> pl.Series:
 
 
 def adjudicated_grades(campaign: Campaign) -> pl.DataFrame:
-    """Return topic_id, doc_id and adjudicated_grade of every item that a manager decided: the newest counts."""
+    """Return topic_id, doc_id and adjudicated_grade of every item that a manager decided: the newest word counts.
+
+    What a manager lets stand, or has taken back, is as if nobody had decided.
+    """
     newest = (
-        Adjudication.objects.filter(item__campaign=campaign)
-        .order_by("item_id", "-id")
-        .distinct("item_id")
+        Adjudication.objects.newest()
+        .filter(item__campaign=campaign, verdict=Adjudication.Verdict.DECIDED)
         .values_list("item__topic__topic_id", "item__document__doc_id", "grade")
     )
     columns = {"topic_id": pl.String, "doc_id": pl.String, "adjudicated_grade": pl.Int16}

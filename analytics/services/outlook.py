@@ -15,7 +15,7 @@ from judging.kinds import ITEM_COLUMNS
 from judging.models import Assessor, Campaign
 from sampling.arrays import FloatArray
 from sampling.campaign_plan import TopicSpread
-from sampling.frames import returned_in_frame
+from sampling.frames import returned_in_frame, runs_learned_from, tags_of_then
 from sampling.judged import question_influence
 from sampling.measures.families import grade_gains, weights_of_runs
 from sampling.measures.registry import parse_linear, parse_measure
@@ -216,10 +216,12 @@ def _ranks(
 ) -> tuple[SparseRuns, SparseRuns]:
     """Return where runs rank the drawn documents, [run, frame]: the pooled ones, which the reported estimator learns
     from, and those of the question of the draw, which its audits go by."""
-    runs = list(campaign.collection.runs.all())
-    names = draw.parameters.get("pooled") or list(draw.parameters["runs"])
-    pooled = [place for place, run in enumerate(runs) if run.run_id in names]
-    asked = asked_runs(draw, [run.run_id for run in runs])
+    known = list(campaign.collection.runs.all())
+    learned_from, keys = runs_learned_from(draw), {run.pk for run in known}
+    runs = [*known, *(run for run in learned_from if run.pk not in keys)]
+    place_of = {run.pk: place for place, run in enumerate(runs)}
+    pooled = [place_of[run.pk] for run in learned_from]
+    asked = asked_runs(draw, tags_of_then(draw, known))
     read = sorted({*pooled, *asked})
     pairs = frame.filter(pl.Series(drawn)).select(ITEM_COLUMNS)
     ranks = returned_in_frame(pairs, [runs[place] for place in read], draw.parameters["depth"])

@@ -18,6 +18,7 @@ from analytics.models import before_cutting
 from analytics.services.recomputation import latest_computation
 from judging.models import Campaign, Run
 from judging.rankings import read_rankings
+from sampling.frames import runs_learned_from
 from sampling.measures.families import Measure, weights_of_runs
 from sampling.measures.kinds import Linear
 from sampling.measures.sparse import SparseRuns
@@ -129,8 +130,7 @@ class _PooledRuns:
 
 def _pooled_runs(pool: JudgedPool) -> _PooledRuns:
     parameters, measure = pool.draw.parameters, pool.measure
-    names = parameters.get("pooled") or list(parameters["runs"])
-    runs = list(pool.campaign.collection.runs.filter(run_id__in=names).order_by("run_id"))
+    runs = runs_learned_from(pool.draw)
     depth = int(parameters["depth"])
     ranks, _ = ranks_in_pairs(
         [read_rankings(local(one.rankings)) for one in runs],

@@ -7,7 +7,6 @@ import numpy as np
 from analytics.estimation.gold_prediction import Foreknowledge
 from analytics.frames import CampaignArrays, Floats
 from sampling.components import RunComponents, cross_fitted_with_components, run_components
-from sampling.measures.sparse import SparseRuns
 from sampling.prediction import item_evidence
 
 
@@ -67,23 +66,16 @@ class Predictions:
         )
         return np.asarray(found.share * gains.max())
 
-    def _ranks_of_pool(self) -> SparseRuns:
-        """Return the ranks of the pooled runs: one that came after the draw must not move the numbers of the others."""
-        names = self.arrays.draw.parameters["pooled"]
-        return self.arrays.returned.rows(
-            [place for place, run in enumerate(self.arrays.runs) if run.run_id in names]
-        )
-
     def _run_components(self) -> RunComponents:
         if self._components is None:
-            self._components = run_components(self._ranks_of_pool())
+            self._components = run_components(self.arrays.ranks_of_pool)
         return self._components
 
     def _evidence(self) -> tuple[Floats, Floats]:
         """Return what all runs say of each item, and the imported scores with which the draw was made."""
         if self._features is None:
             depth = self.arrays.draw.parameters["depth"]
-            pool = self._ranks_of_pool()
+            pool = self.arrays.ranks_of_pool
             scores = "score" in self.arrays.frame.columns
             score = self.arrays.frame["score"].to_numpy() if scores else None
             self._features = item_evidence(pool, depth, score)

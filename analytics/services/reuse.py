@@ -20,7 +20,7 @@ from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Run
 from judging.rankings import Rankings, read_rankings, top
 from judging.services.errors import Refused
-from sampling.frames import load_frame, mean_gains, newest_draw
+from sampling.frames import load_frame, mean_gains, newest_draw, runs_learned_from
 from sampling.measures.families import Measure, grade_gains, run_weights
 from sampling.measures.kinds import Linear
 from sampling.measures.registry import parse_linear
@@ -349,13 +349,17 @@ def _median_half_width(
 
     Asked against a run: of the others against it, or against each other if it came later. None without such runs.
     """
-    pooled = draw.parameters.get("pooled") or list(draw.parameters["runs"])
-    others = [run_id for run_id in pooled if run_id not in asked.runs]
+    pooled = runs_learned_from(draw)
+    asked_about = {run.run_id: run for run in campaign.collection.runs.filter(run_id__in=asked.runs)}
+    keys = {run.pk for run in asked_about.values()}
+    others = [run for run in pooled if run.pk not in keys]
     if len(others) > MOST_COMPARED:
         others = [others[place] for place in np.linspace(0, len(others) - 1, MOST_COMPARED).astype(int)]
-    weights = _weights_in_frame(draw, frame, measure, campaign, [*others, *filter(None, [asked.against])])
-    rival = weights.pop(asked.against, None) if asked.against in pooled else None
-    rows = [row for run_id, row in weights.items() if run_id != asked.against]
+    against = asked_about.get(asked.against)
+    weights = _weights_in_frame(draw, frame, measure, [*others, *([against] if against else [])])
+    late = weights.pop(against.pk, None) if against else None
+    rival = late if against in pooled else None
+    rows = list(weights.values())
     if asked.against:
         rows = [row - rival for row in rows] if rival is not None else [a - b for a, b in pairwise(rows)]
     probability, spread = frame["inclusion_probability"].to_numpy(), frame["spread"].to_numpy()
@@ -365,10 +369,9 @@ def _median_half_width(
 
 
 def _weights_in_frame(
-    draw: Draw, frame: pl.DataFrame, measure: Measure[Linear], campaign: Campaign, run_ids: Sequence[str]
-) -> dict[str, Floats]:
+    draw: Draw, frame: pl.DataFrame, measure: Measure[Linear], runs: Sequence[Run]
+) -> dict[int, Floats]:
     """Return run -> w over the frame, of the runs that return nothing else inside the cutoff."""
-    runs = list(campaign.collection.runs.filter(run_id__in=run_ids))
     if not runs:
         return {}
     topics = draw.parameters["topics"]
@@ -376,7 +379,7 @@ def _weights_in_frame(
         [_rankings(run) for run in runs], frame["topic_id"], frame["doc_id"], measure.last_rank, topics
     )
     inside = [place for place in range(len(runs)) if not outside[place].size]
-    return {runs[place].run_id: run_weights(measure, found.row(place), len(topics)) for place in inside}
+    return {runs[place].pk: run_weights(measure, found.row(place), len(topics)) for place in inside}
 
 
 def _half_width(weights: Floats, probability: Floats, spread: Floats) -> float | None:

@@ -121,11 +121,12 @@ def _campaign(
     from judging.models import Assessor, Campaign, Collection, Topic
     from judging.services.campaigns import create_campaign
     from judging.services.files import import_runs
-    from touchstone.models import User
+    from touchstone.models import User, record
 
     collection = Collection.objects.create(name="large")
     topics = [f"{number:04d}" for number in range(1, max(5, n_items // ITEMS_A_TOPIC) + 1)]
     Topic.objects.bulk_create(Topic(collection=collection, topic_id=name, title=name) for name in topics)
+    record("imported topics", collection, n_topics=len(topics))
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO judging_document (collection_id, doc_id, title, text, version) "

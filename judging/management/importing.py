@@ -31,7 +31,7 @@ def add_collection(parser: argparse.ArgumentParser) -> None:
 def importing(collection: str, create: bool) -> Iterator[Collection]:
     """Give the collection; all of the import or nothing, the new collection included; refusals become one line."""
     with one_line(), transaction.atomic():
-        found = Collection.objects.filter(name=collection).first()
+        found = Collection.objects.filter(name=collection, deleted_at=None).first()
         if found is None and not create:
             raise CommandError(f"there is no collection {collection!r}; --create makes it")
         if found is None:

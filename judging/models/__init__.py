@@ -26,6 +26,7 @@ from judging.models.entry import (
     TrainingItem,
 )
 from judging.models.feasibility import PlacesLeft, StuckItem
+from judging.models.images import DocumentImage
 from judging.models.imports import Import
 from judging.models.judgments import (
     IMPORTED_JUDGMENTS,
@@ -37,6 +38,7 @@ from judging.models.judgments import (
     Message,
     Slot,
 )
+from judging.models.reservations import Reservation
 
 __all__ = [
     "IMPORTED_JUDGMENTS",
@@ -47,6 +49,7 @@ __all__ = [
     "Collection",
     "CollectionMember",
     "Document",
+    "DocumentImage",
     "DocumentVersion",
     "GoldAnswer",
     "GoldVersion",
@@ -61,6 +64,7 @@ __all__ = [
     "Message",
     "Participant",
     "PlacesLeft",
+    "Reservation",
     "Run",
     "Scale",
     "ScoreList",

@@ -77,7 +77,7 @@ class Campaign(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     collection = models.ForeignKey(Collection, on_delete=models.PROTECT, related_name="campaigns")
     scale = models.ForeignKey(Scale, on_delete=models.PROTECT)
-    name = models.CharField(max_length=100, unique=True)
+    name = models.CharField(max_length=100)
     kind = models.CharField(
         max_length=40, choices=kind_choices, default=DEFAULT_KIND
     )  # what assessors are shown
@@ -148,6 +148,12 @@ class Campaign(models.Model):
                 name="judging_campaign_pause",
                 condition=Q(pause_below__isnull=True) | Q(pause_below__gt=0, pause_below__lte=0.1),
                 violation_error_message="The adjusted p is above 0 and at most 0.1: above it there is no flag.",
+            ),
+            models.UniqueConstraint(
+                name="judging_campaign_name",
+                fields=["name"],
+                condition=Q(deleted_at__isnull=True),
+                violation_error_message="This name is already taken.",
             ),
             models.CheckConstraint(
                 name="judging_campaign_k",
@@ -275,6 +281,11 @@ class Assessor(models.Model):
     status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)
     # Kept by submit() under the assessor's lock: progress without counting. Gold checks and surplus count as work too.
     n_judged = models.PositiveIntegerField(default=0)
+    # Of a machine, kept by triggers where a judgment and a request are stored: of n_judged those without a usable
+    # answer, its requests, and what they cost.
+    n_failed = models.PositiveIntegerField(default=0, db_default=0)
+    n_requests = models.PositiveIntegerField(default=0, db_default=0)
+    requests_cost = models.DecimalField(max_digits=16, decimal_places=8, default=0, db_default=0)
     quota = models.PositiveIntegerField(null=True, blank=True)  # no more judgments than this; None: no limit
     team = models.CharField(max_length=60, blank=True)
     first_topics = models.ManyToManyField(Topic, related_name="+", blank=True)  # given before all others

@@ -3,11 +3,21 @@
 import uuid
 
 from django.conf import settings
+from django.contrib.postgres.indexes import GinIndex
+from django.contrib.postgres.search import SearchVector
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
+from django.db.models.functions import Left
 
 from judging.models.imports import Import
 from touchstone.models import User
+
+LONGEST_INDEXED = 10_000  # characters: PostgreSQL's list of words has an upper limit
+
+
+def words_of(field: str) -> SearchVector:
+    """Return the words of a text as the index of words has them: as they are written, in any language."""
+    return SearchVector(Left(field, LONGEST_INDEXED), config="simple")
 
 
 class CollectionQuerySet(models.QuerySet["Collection"]):
@@ -27,7 +37,7 @@ class Collection(models.Model):
     """Documents and topics."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    name = models.CharField(max_length=100, unique=True)
+    name = models.CharField(max_length=100)
     description = models.TextField(blank=True)
     # HTML documents are shown as text unless a manager opts in; then as the safe HTML made at import.
     shows_html = models.BooleanField(default=False)
@@ -43,6 +53,16 @@ class Collection(models.Model):
     )  # hidden, with all that belongs to it; never removed
 
     objects = CollectionQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                name="judging_collection_name",
+                fields=["name"],
+                condition=Q(deleted_at__isnull=True),
+                violation_error_message="This name is already taken.",
+            )
+        ]
 
     def __str__(self) -> str:
         return self.name
@@ -96,6 +116,7 @@ class Topic(models.Model):
             ),
             models.CheckConstraint(name="judging_topic_id_word", condition=Q(topic_id__regex=r"^\S+$")),
         ]
+        indexes = [GinIndex(words_of("title"), name="judging_topic_words")]
 
     def __str__(self) -> str:
         return self.topic_id
@@ -117,9 +138,17 @@ class Document(models.Model):
             models.UniqueConstraint(name="judging_document_unique", fields=["collection", "doc_id"]),
             models.CheckConstraint(name="judging_document_id_word", condition=Q(doc_id__regex=r"^\S+$")),
         ]
+        indexes = [GinIndex(words_of("title"), name="judging_document_words")]
 
     def __str__(self) -> str:
         return self.doc_id
+
+
+class RunManager(models.Manager["Run"]):
+    """The runs that are pooled and compared; `Run.everything` has those too that were set aside."""
+
+    def get_queryset(self) -> models.QuerySet["Run"]:
+        return super().get_queryset().filter(set_aside_at=None)
 
 
 class Run(models.Model):
@@ -139,10 +168,22 @@ class Run(models.Model):
     group = models.CharField(max_length=200, blank=True, default="", db_default="")
     created_at = models.DateTimeField(auto_now_add=True)
     imported_by = _imported_by()
+    # Out of later pools, comparisons and releases; its tag is free. The event says who set it aside.
+    set_aside_at = models.DateTimeField(null=True, editable=False)
+    set_aside_why = models.CharField(max_length=2000, blank=True, default="", db_default="", editable=False)
+
+    objects = RunManager()
+    everything = models.Manager["Run"]()
 
     class Meta:
         ordering = ["run_id"]
-        constraints = [models.UniqueConstraint(name="judging_run_unique", fields=["collection", "run_id"])]
+        constraints = [
+            models.UniqueConstraint(
+                name="judging_run_tag",
+                fields=["collection", "run_id"],
+                condition=Q(set_aside_at__isnull=True),
+            )
+        ]
 
     def __str__(self) -> str:
         return self.run_id
@@ -173,16 +214,29 @@ class ScoreList(models.Model):
         return self.name
 
 
+class GoldManager(models.Manager["GoldAnswer"]):
+    """The gold answers in force; `GoldAnswer.everything` has those too that were withdrawn."""
+
+    def get_queryset(self) -> models.QuerySet["GoldAnswer"]:
+        return super().get_queryset().filter(grade__isnull=False)
+
+
 class GoldAnswer(models.Model):
-    """A grade known beforehand, from whom `source` names. Campaigns show some of these items unannounced."""
+    """A grade known beforehand, from whom `source` names. Campaigns show some of these items unannounced.
+
+    One without a grade was withdrawn: checks of it are decoys.
+    """
 
     topic = models.ForeignKey(Topic, on_delete=models.PROTECT, related_name="gold_answers")
     document = models.ForeignKey(Document, on_delete=models.PROTECT, related_name="gold_answers")
-    grade = models.SmallIntegerField()
+    grade = models.SmallIntegerField(null=True)
     source = models.CharField(max_length=100)
     version = models.PositiveIntegerField(default=1, db_default=1)  # the number of the version in force
     created_at = models.DateTimeField(auto_now_add=True)
     imported_by = _imported_by()
+
+    objects = GoldManager()
+    everything = models.Manager["GoldAnswer"]()
 
     class Meta:
         constraints = [
@@ -260,7 +314,7 @@ class GoldVersion(Version):
     """The grade of a gold answer from its correction on."""
 
     answer = models.ForeignKey(GoldAnswer, on_delete=models.PROTECT, related_name="versions", db_index=False)
-    grade = models.SmallIntegerField()
+    grade = models.SmallIntegerField(null=True)  # none: withdrawn
 
     class Meta:
         constraints = _version_constraints("goldversion", "answer")

@@ -173,6 +173,7 @@ class Judgment(models.Model):
     client_token = models.UUIDField(unique=True)
     active_milliseconds = models.PositiveIntegerField(default=0)
     document_version = models.PositiveIntegerField(default=1)
+    topic_version = models.IntegerField(default=1, db_default=1)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -197,6 +198,12 @@ class Judgment(models.Model):
             models.Index(F("assessor"), F("id").desc(), name="judging_judgment_history"),
             # For the manager's page; an ordinary judgment enters neither.
             models.Index(name="judging_judgment_obstacles", fields=["item"], condition=Q(grade__isnull=True)),
+            models.Index(
+                F("assessor"),
+                F("id").desc(),
+                name="judging_judgment_given_back",
+                condition=Q(grade__isnull=True),
+            ),
             models.Index(F("id").desc(), name="judging_judgment_comments", condition=~Q(comment="")),
             # For lists by time, and of one assessor's by seconds.
             models.Index(name="judging_judgment_times", fields=["created_at", "id"]),
@@ -240,27 +247,66 @@ class MachineCall(models.Model):
         return f"{self.model} {self.status}"
 
 
+class AdjudicationQuerySet(models.QuerySet["Adjudication"]):
+    def newest(self) -> "AdjudicationQuerySet":
+        """Return the newest row of each item: the word that counts."""
+        later = Adjudication.objects.filter(item=models.OuterRef("item"), id__gt=models.OuterRef("id"))
+        return self.filter(~models.Exists(later))
+
+    def in_force(self) -> "AdjudicationQuerySet":
+        """Return the newest row of each item unless it takes the one before back."""
+        return self.newest().exclude(verdict=Adjudication.Verdict.WITHDRAWN)
+
+
 class Adjudication(models.Model):
     """A manager's last word on an item's grade in the qrels, with the reason. Append-only: the newest row counts.
 
     It was not drawn at random, so no estimate uses it: the corrected numbers rest on audits alone.
     """
 
+    class Verdict(models.TextChoices):
+        DECIDED = "decided"  # the grade stands in the qrels
+        STANDS = "stands", "let stand"  # what the judgments say is no longer in question
+        WITHDRAWN = "withdrawn"  # the word before is taken back: the item is in question again
+
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="adjudications")
-    grade = models.SmallIntegerField()  # a trigger keeps it on the campaign's scale
+    verdict = models.CharField(
+        max_length=9, choices=Verdict, default=Verdict.DECIDED, db_default=Verdict.DECIDED
+    )
+    grade = models.SmallIntegerField(null=True)  # a trigger keeps it on the campaign's scale
     reason = models.CharField(max_length=2000, blank=True)
     decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     salt = models.UUIDField(null=True, editable=False, db_default=RandomUUID())  # renewed by an erasure
 
+    objects = AdjudicationQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="judging_adjudication_verdict",
+                condition=Q(verdict="decided", grade__isnull=False)
+                | Q(verdict__in=["stands", "withdrawn"], grade__isnull=True),
+            )
+        ]
+
     def __str__(self) -> str:
-        return f"{self.item_id} {self.grade}"
+        return f"{self.item_id} {self.verdict if self.grade is None else self.grade}"
 
 
 class Message(models.Model):
-    """A manager's message to an assessor; it stays on their pages until they mark it as read."""
+    """A message between a manager and one assessor, in either direction, which no other assessor sees.
+
+    `thread` is the message that it answers, `item` the document that was on the screen when an assessor asked.
+    `read_at` says when whom it is for marked it as read; a question is read by being answered or closed.
+    """
 
     assessor = models.ForeignKey(Assessor, on_delete=models.PROTECT, related_name="messages")
+    is_from_assessor = models.BooleanField(default=False, db_default=False)
+    thread = models.ForeignKey(
+        "self", null=True, on_delete=models.PROTECT, related_name="answers", db_index=False
+    )
+    item = models.ForeignKey(Item, null=True, on_delete=models.PROTECT, related_name="+", db_index=False)
     sender = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="+")
     text = models.CharField(max_length=2000)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -269,6 +315,15 @@ class Message(models.Model):
     class Meta:
         ordering = ["-id"]
         constraints = [models.CheckConstraint(name="judging_message_text", condition=~Q(text=""))]
+        indexes = [
+            models.Index(
+                name="judging_message_open",
+                fields=["assessor"],
+                condition=Q(is_from_assessor=True, read_at=None),
+            ),
+            models.Index(name="judging_message_item", fields=["item"], condition=Q(item__isnull=False)),
+            models.Index(name="judging_message_thread", fields=["thread"], condition=Q(thread__isnull=False)),
+        ]
 
     def __str__(self) -> str:
         return self.text[:50]

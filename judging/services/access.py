@@ -15,7 +15,7 @@ from django.http import Http404, HttpRequest, HttpResponseBase
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 
-from judging.models import Campaign, Collection
+from judging.models import Campaign, Collection, Import
 from touchstone.models import Job, User, user_of
 
 View = Callable[..., HttpResponseBase]
@@ -42,7 +42,10 @@ def _guard(view: View, may: Callable[[User], bool]) -> View:
 
 
 def sees(user: User, named: Mapping[str, Any]) -> bool:
-    """Whether the user may see the campaign and the collection that an address names."""
+    """Whether the user may see the campaign, the collection, or the import alone, that an address names."""
+    if "import_id" in named and "collection_id" not in named:
+        visible = Import.objects.filter(collection__in=Collection.objects.visible_to(user))
+        return visible.filter(pk=named["import_id"]).exists()
     return all(
         rows.visible_to(user).filter(pk=named[name]).exists()
         for name, rows in (("campaign_id", Campaign.objects), ("collection_id", Collection.objects))

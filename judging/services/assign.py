@@ -150,21 +150,6 @@ def revise(
         return _store(statements.STORE_GRADE, facts, sent)
 
 
-def history(*, assessor: Assessor, limit: int = 20) -> list[Judgment]:
-    """Return the newest judgment of each of the assessor's last items, newest first."""
-    # Revisions fill up places: twice as many rows hold the newest of `limit` items nearly always.
-    rows = (
-        Judgment.objects.filter(assessor=assessor)
-        .select_related("item__topic", "item__document")
-        .defer("item__document__text", "item__document__html")
-        .order_by("-id")[: 2 * limit]
-    )
-    newest: dict[uuid.UUID, Judgment] = {}
-    for row in rows:
-        newest.setdefault(row.item_id, row)
-    return list(newest.values())[:limit]
-
-
 @dataclass(frozen=True)
 class SubmittedJudgment:
     """What an assessor sends: `client_token` makes sending it twice harmless."""
@@ -283,6 +268,7 @@ def _store(sql: str, facts: AssessorContext, sent: SubmittedJudgment, **more: An
         "client_token": sent.client_token,
         "active_milliseconds": sent.active_milliseconds,
         "document_version": facts.document_version,
+        "topic_version": facts.topic_version,
     }
     parameters = {
         **fields,

@@ -29,6 +29,7 @@ from judging.services.check_gold import as_allotted, gold_by_grade, in_turn, tol
 from judging.services.collections import really_changed
 from judging.services.errors import AssessorKnown, KindUnknown, LabelScoreUnknown, NameTaken, Refused
 from judging.services.leases import lock_requests, release_all
+from judging.services.opening import opening
 from judging.services.orders import refuse_judgments, refuse_order
 from touchstone.models import User, record
 
@@ -69,7 +70,7 @@ def create_campaign(
             )
             record("created", campaign, actor=user, name=name)
     except IntegrityError as error:
-        if Campaign.objects.filter(name=name).exists():
+        if Campaign.objects.filter(name=name, deleted_at=None).exists():
             raise NameTaken from error
         raise
     return campaign
@@ -87,7 +88,11 @@ def change_campaign(*, campaign: Campaign, changes: Mapping[str, Any], actor: Us
             Campaign.objects.filter(pk=campaign.pk).update(**changed)
             record("changed", campaign, actor=actor, fields=sorted(changed))
     except IntegrityError as error:
-        if Campaign.objects.filter(name=changed.get("name")).exclude(pk=campaign.pk).exists():
+        if (
+            Campaign.objects.filter(name=changed.get("name"), deleted_at=None)
+            .exclude(pk=campaign.pk)
+            .exists()
+        ):
             raise NameTaken from error
         raise
 
@@ -181,11 +186,9 @@ def open_campaign(*, campaign: Campaign, actor: User | None) -> None:
     with transaction.atomic():
         # First the row, then a look at the collection: deletion locks all campaigns before it hides their collection.
         Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
-        there = Campaign.objects.filter(pk=campaign.pk, deleted_at=None, collection__deleted_at=None)
-        if not there.exists():
-            raise CampaignNotReady("the campaign is deleted; restore it first")
-        if not campaign.slots.exists():
-            raise CampaignNotReady("draw its items first")
+        refusals = opening(campaign).refusals
+        if refusals:
+            raise CampaignNotReady("; ".join(refusals))
         Campaign.objects.filter(pk=campaign.pk).update(state=Campaign.State.OPEN)
         record("opened", campaign, actor=actor)
 

@@ -28,7 +28,7 @@ CHECKS = """
 SELECT a.grade, count(*)
   FROM (SELECT DISTINCT item_id FROM judging_slot WHERE campaign_id = %s AND purpose = 'check') c
   JOIN judging_item i ON i.id = c.item_id
-  JOIN judging_goldanswer a ON a.topic_id = i.topic_id AND a.document_id = i.document_id
+  JOIN judging_goldanswer a ON a.topic_id = i.topic_id AND a.document_id = i.document_id AND a.grade IS NOT NULL
  GROUP BY a.grade
 """
 
@@ -55,7 +55,8 @@ def gold_by_grade(campaign: Campaign, topics: Sequence[int]) -> Rows:
     found: Rows = defaultdict(lambda: defaultdict(list))
     rows = gold_left(campaign).filter(topic__in=topics).order_by("topic_id", "document_id")
     for topic, document, grade in rows.values_list("topic_id", "document_id", "grade").iterator():
-        found[topic][grade].append(document)
+        if grade is not None:  # never so: those were withdrawn
+            found[topic][grade].append(document)
     return found
 
 

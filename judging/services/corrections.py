@@ -84,26 +84,29 @@ def correct_topic(
     return _store_version(made, row.collection_id, user, why, "corrected a topic", topic=row.topic_id)
 
 
-def correct_gold(*, answer: GoldAnswer, user: User, why: str, grade: int) -> GoldVersion:
+def correct_gold(*, answer: GoldAnswer, user: User, why: str, grade: int | None) -> GoldVersion:
     """Correct the grade of a gold answer; it must be on the scale of each campaign that judges the pair.
+
+    None withdraws the answer: checks of it are decoys then. A later grade puts it in force again.
 
     Checks are right or wrong by the new grade from now on, in every campaign of the collection. Judgments that a file
     of gold brought as an audit are judgments, and stay. Raises as above.
     """
-    rows = GoldAnswer.objects.select_related("topic", "document").defer("document__text", "document__html")
+    rows = GoldAnswer.everything.select_related("topic", "document").defer("document__text", "document__html")
     row = rows.get(pk=answer.pk)
-    if grade not in DIGITS:
+    if grade is not None and grade not in DIGITS:
         raise CorrectionRefused(f"{grade} is no grade: grades are {DIGITS[0]} to {DIGITS[-1]}")
     for campaign in Campaign.objects.filter(
         items__topic=row.topic_id, items__document=row.document_id, deleted_at=None
     ).select_related("scale"):
-        if grade not in campaign.scale.values():
+        if grade is not None and grade not in campaign.scale.values():
             raise CorrectionRefused(
                 f"{grade} is not on the scale of {campaign.name}, which judges this document"
             )
     made = GoldVersion(answer=row, number=row.version + 1, grade=grade)
     detail = {"topic": row.topic.topic_id, "document": row.document.doc_id, "grade": grade, "was": row.grade}
-    return _store_version(made, row.topic.collection_id, user, why, "corrected a gold answer", **detail)
+    verb = "withdrew a gold answer" if grade is None else "corrected a gold answer"
+    return _store_version(made, row.topic.collection_id, user, why, verb, **detail)
 
 
 Made = TypeVar("Made", bound=Version)

@@ -1,18 +1,25 @@
 """Deleting and restoring collections and campaigns. Deleted is hidden and closed, never removed: nothing cascades.
 
 Whoever deletes types the name. A collection takes its campaigns out of sight with it; they are closed, so that nobody
-judges for what nobody sees, and they come back with it, closed. Names stay taken: restoring never finds its own gone.
+judges for what nobody sees, and they come back with it, closed. The name is free for others at once: whoever restores
+what has lost its name to another gives a new one. A campaign that went with its collection keeps its name.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.db import OperationalError, transaction
+from django.db import IntegrityError, OperationalError, transaction
 from django.db.models.functions import Now
 from psycopg.errors import LockNotAvailable
 
 from judging.models import Campaign, Collection
-from judging.services.errors import CollectionBusy, CollectionDeleted, ConfirmationWrong, NotFound
+from judging.services.errors import (
+    CollectionBusy,
+    CollectionDeleted,
+    ConfirmationWrong,
+    NameTaken,
+    NotFound,
+)
 from touchstone.models import User, record
 
 
@@ -29,11 +36,13 @@ def delete_collection(*, collection: Collection, confirmation: str, actor: User)
         record("deleted", row, actor=actor, name=row.name, n_campaigns_closed=n_closed)
 
 
-def restore_collection(*, collection: Collection, actor: User) -> None:
-    """Bring a collection back with its campaigns, closed as they are; those deleted by themselves stay so."""
+def restore_collection(*, collection: Collection, actor: User, name: str = "") -> None:
+    """Bring a collection back with its campaigns, closed as they are; those deleted by themselves stay so.
+
+    `name` is a new one, if the old one was taken meanwhile; a taken one is refused with NameTaken.
+    """
     with locked_collection(collection, actor) as row:
-        if Collection.objects.filter(pk=row.pk, deleted_at__isnull=False).update(deleted_at=None):
-            record("restored", row, actor=actor, name=row.name)
+        _restore(row, name or row.name, actor)
 
 
 def delete_campaign(*, campaign: Campaign, confirmation: str, actor: User) -> None:
@@ -48,14 +57,25 @@ def delete_campaign(*, campaign: Campaign, confirmation: str, actor: User) -> No
         record("deleted", row, actor=actor, name=row.name)
 
 
-def restore_campaign(*, campaign: Campaign, actor: User) -> None:
-    """Bring a campaign back, closed as it is."""
+def restore_campaign(*, campaign: Campaign, actor: User, name: str = "") -> None:
+    """Bring a campaign back, closed as it is; `name` as for a collection."""
     with transaction.atomic():
         row = _locked_campaign(campaign, actor)
         if row.collection.deleted_at is not None:
             raise CollectionDeleted
-        if Campaign.objects.filter(pk=row.pk, deleted_at__isnull=False).update(deleted_at=None):
-            record("restored", row, actor=actor, name=row.name)
+        _restore(row, name or row.name, actor)
+
+
+def _restore(row: Collection | Campaign, name: str, actor: User) -> None:
+    rows = type(row)._default_manager.filter(pk=row.pk, deleted_at__isnull=False)
+    try:
+        with transaction.atomic():
+            is_back = rows.update(deleted_at=None, name=name)
+    except IntegrityError as error:
+        raise NameTaken from error
+    if is_back:
+        was = {"was": row.name} if name != row.name else {}
+        record("restored", row, actor=actor, name=name, **was)
 
 
 @contextmanager

@@ -42,6 +42,18 @@ def propose_username() -> str:
             return name
 
 
+def propose_password() -> str:
+    """Return six plain words and a number, drawn at random: 50 bits, and easy to write down.
+
+    >>> len(propose_password().split("-"))
+    7
+    """
+    pairs = [
+        word for _ in range(3) for word in (secrets.choice(_FIRST.split()), secrets.choice(_SECOND.split()))
+    ]
+    return "-".join([*pairs, str(secrets.randbelow(9000) + 1000)])
+
+
 # -- invitations ----------------------------------------------------------------------------------------------
 
 

@@ -7,6 +7,13 @@ class GradeOffScale(Refused):
     title = "This grade is not on the campaign's scale"
 
 
+class NewerWord(Refused):
+    """What is to be taken back is not the newest word on its item, or was taken back before."""
+
+    status = 409
+    title = "A newer word on this document counts"
+
+
 class LeaseUnknown(Refused):
     """No such lease, or somebody else's: both look the same from outside."""
 
@@ -58,6 +65,13 @@ class ImportRefused(Refused):
     """A file could not be imported; the message is `file:line:column: reason` and nothing was changed."""
 
     title = "The file was not imported"
+
+
+class ImportStateWrong(Refused):
+    """An import is in another state than the request needs; the message is that state."""
+
+    status = 409
+    title = "This cannot be done with the import as it is now"
 
 
 class InvitationUnusable(Refused):
@@ -114,7 +128,7 @@ class ConfirmationWrong(Refused):
 
 class CollectionBusy(Refused):
     status = 409
-    title = "An import into this collection is running; try again when it is done"
+    title = "An import or a draw is using this collection; try again when it is done"
 
 
 class CollectionDeleted(Refused):
@@ -128,6 +142,18 @@ class MembersUnfit(Refused):
 
 class MessageUnfit(Refused):
     title = "A message has 1 to 2,000 characters"
+
+
+class TooManyQuestions(Refused):
+    status = 409
+    title = "20 of your questions wait for an answer already"
+
+
+class QuestionSecret(Refused):
+    """For managers alone: assessors never meet it."""
+
+    status = 409
+    title = "The document is a check or an audit for this assessor; say that the answer does not give it away"
 
 
 class KindUnknown(Refused):
@@ -150,7 +176,7 @@ class AssessorKnown(Refused):
 
 class NameTaken(Refused):
     status = 409
-    title = "This name is already taken; the names of deleted collections and campaigns stay taken"
+    title = "This name is already taken; choose another one"
 
 
 class CorrectionRefused(Refused):

@@ -2,15 +2,18 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from django.core.files import File
 from django.db import connection, transaction
 from django.db.models import Model
+from django.utils import timezone
 
 from judging.faults import Faults
+from judging.file_options import PLAIN, Changes, FileOptions
 from judging.models import Campaign, Collection, Document, Import, Topic
 from judging.records import DocumentRecord, read_documents
 from judging.sanitise import ALLOWANCE, Allowance, sanitise_documents
@@ -35,8 +38,9 @@ from judging.services.sources import (
     rows_between,
     tell_planner,
 )
-from judging.textfiles import Source
+from judging.textfiles import BLOCK_SIZE, Source
 from judging.topics import TopicRecord, read_topics, weight_fault
+from judging.zipped import Member, open_zip, read_pages
 from touchstone import jobs
 from touchstone.files import remove_orphans, store
 from touchstone.models import Job, User, record
@@ -70,6 +74,7 @@ def import_topics(
     source: Source,
     name: str,
     file_format: str | None = None,
+    options: FileOptions = PLAIN,
     progress: Progress | None = None,
     actor: User | None = None,
     made: Import | None = None,
@@ -80,12 +85,13 @@ def import_topics(
         there = dict(collection.topics.values_list("topic_id", "weight"))
         known, has_weight = set(there), {weight is not None for weight in there.values()}
         made = made_now(made, collection=collection, kind="topics", actor=actor)
-        rows, faults = list[Topic](), Faults()
-        read = read_topics(stream, name, file_format, faults)
+        rows, faults, changes = list[Topic](), Faults(), Changes()
+        read = read_topics(stream, name, file_format, faults, options, changes)
         for index, topic in numbered_records(read, stream, progress, "topics", faults):
             reason = _topic_fault(topic, known) or weight_fault(topic, has_weight)
             if reason:
-                refuse(name, place_of_topic(stream.from_start(), name, index, file_format), reason)
+                place = place_of_topic(stream.from_start(), name, index, file_format, options)
+                refuse(name, place, reason)
             rows.append(
                 Topic(
                     collection=collection,
@@ -100,7 +106,8 @@ def import_topics(
         Topic.objects.bulk_create(rows, batch_size=1000)
         tell_planner(Topic)
         span = rows_between(rows[0].pk, rows[-1].pk) if rows else {}
-        _record("imported topics", collection, stream, actor, made, file=name, n_topics=len(rows), **span)
+        detail = {"file": name, "n_topics": len(rows), **changes.as_dict(), **span}
+        _record("imported topics", collection, stream, actor, made, **detail)
         _add_file(made, name, stream, "topics", len(rows), Topic, span)
     return len(rows)
 
@@ -159,6 +166,8 @@ def import_documents(
     name: str,
     file_format: str | None = None,
     is_html: bool = False,
+    options: FileOptions = PLAIN,
+    pages: Sequence[Member] | None = None,
     allowance: Allowance = ALLOWANCE,
     warn: Callable[[str], None] | None = None,
     progress: Progress | None = None,
@@ -170,30 +179,60 @@ def import_documents(
     Texts are made safe here, once; of HTML (`is_html`, the caller's declaration) the words and the safe HTML remain.
     HTML that costs more than the `allowance` is kept as its source, and `warn` gets a sentence that says of how many.
     One document is in memory at a time. An id twice in the file, or one the collection has already, is an error at its
-    second place.
+    second place. `pages`: the source is an archive, and each of these members a document.
     """
-    as_source, faults = _AsSource(), Faults()
+    as_source, faults, changes = _AsSource(), Faults(), Changes()
     with transaction.atomic(), open_source(source, name) as stream:
         begin_import(collection)
         made = made_now(made, collection=collection, kind="documents", actor=actor)
-        read = read_documents(stream, name, is_html=is_html, file_format=file_format, faults=faults)
-        valid = _valid_records(read, stream, name, file_format)
+        file = _DocumentFile(stream, name, file_format, replace(options, is_html=is_html), pages)
+        valid = _valid_records(file.read(faults, changes), file)
         rows = numbered_records(valid, stream, progress, "documents", faults)
         count = copy_rows("incoming_document", INCOMING, _safe(rows, allowance, as_source))
         if progress:
             progress(stream.total, stream.total, f"{count:,} documents read, storing them")
-        _refuse_known_documents(collection, stream, name, file_format)
+        _refuse_known_documents(collection, file)
         with connection.cursor() as cursor:
             _, first, last = add_rows(cursor, ADD_DOCUMENTS, [collection.pk, made.pk])
             cursor.execute("DROP TABLE incoming_document")
         tell_planner(Document)
         span = rows_between(first, last)
-        detail = {"n_documents": count, "is_html": is_html, **as_source.detail(), **span}
+        detail = {"n_documents": count, "is_html": is_html, **as_source.detail(), **changes.as_dict(), **span}
         _record("imported documents", collection, stream, actor, made, file=name, **detail)
         _add_file(made, name, stream, "documents", count, Document, span)
     if warn and as_source.n:
         warn(as_source.sentence())
     return count
+
+
+@dataclass(frozen=True)
+class _DocumentFile:
+    """A file of documents, or an archive whose members are documents."""
+
+    stream: MeteredSource
+    name: str
+    file_format: str | None
+    options: FileOptions
+    pages: Sequence[Member] | None
+
+    def read(self, faults: Faults, changes: Changes) -> Iterator[DocumentRecord]:
+        if self.pages is None:
+            how: dict[str, Any] = {"is_html": self.options.is_html, "file_format": self.file_format}
+            yield from read_documents(
+                self.stream, self.name, faults=faults, options=self.options, changes=changes, **how
+            )
+            return
+        while self.stream.read(BLOCK_SIZE):
+            pass  # counted and hashed as a whole: members are not read in the order of the file
+        with open_zip(self.stream.from_start(), self.name) as archive:
+            yield from read_pages(archive, self.pages, faults=faults, options=self.options, changes=changes)
+
+    def refuse(self, index: int, reason: str) -> None:
+        """Refuse the record of that index."""
+        if self.pages is not None:
+            refuse(f"{self.name}/{self.pages[index].name}", (1, 1), reason)
+        source = self.stream.from_start()
+        refuse(self.name, place_of_document(source, self.name, index, self.file_format, self.options), reason)
 
 
 @dataclass
@@ -215,14 +254,11 @@ class _AsSource:
         return f"{what} shown as source text, because the HTML could not be sanitised in time"
 
 
-def _valid_records(
-    found: Iterable[DocumentRecord], stream: MeteredSource, name: str, file_format: str | None
-) -> Iterator[DocumentRecord]:
+def _valid_records(found: Iterable[DocumentRecord], file: _DocumentFile) -> Iterator[DocumentRecord]:
     limit = longest(Document, "doc_id")
     for index, document in enumerate(found):
         if len(document.doc_id) > limit:
-            place = place_of_document(stream.from_start(), name, index, file_format)
-            refuse(name, place, f"document id longer than {limit} characters")
+            file.refuse(index, f"document id longer than {limit} characters")
         yield document
 
 
@@ -246,9 +282,7 @@ def _safe(
         yield index, document.doc_id, one_line(title.text), text.text, text.html
 
 
-def _refuse_known_documents(
-    collection: Collection, stream: MeteredSource, name: str, file_format: str | None
-) -> None:
+def _refuse_known_documents(collection: Collection, file: _DocumentFile) -> None:
     with connection.cursor() as cursor:
         faults = []
         for sql, parameters, reason in (
@@ -258,8 +292,7 @@ def _refuse_known_documents(
             cursor.execute(sql, parameters)
             faults += [(ordinal, reason.format(doc_id)) for ordinal, doc_id in cursor.fetchall()]
     if faults:
-        ordinal, reason = min(faults)
-        refuse(name, place_of_document(stream.from_start(), name, ordinal, file_format), reason)
+        file.refuse(*min(faults))
 
 
 # -- uploads --------------------------------------------------------------------------------------------------
@@ -287,7 +320,7 @@ def queue_import(
             "kind": kind,
             "collection": str(collection.pk),
             "campaign": str(campaign.pk) if campaign else None,
-            "uploads": [{"path": store("uploads", file), "name": _shown_name(file.name)} for file in files],
+            "uploads": [{"path": store("uploads", file), "name": shown_name(file.name)} for file in files],
             "options": options,
         }
         n_bytes = sum(file.size or 0 for file in files)
@@ -298,12 +331,23 @@ def queue_import(
     return job
 
 
-def _shown_name(name: str | None) -> str:
+def shown_name(name: str | None) -> str:
     """Return a stranger's file name as messages show it; no file of ours is ever called so."""
     shown = "".join(character for character in Path(name or "").name if character.isprintable())
     return shown[:100] or "file"
 
 
-def _is_waiting(name: str) -> bool:
-    waiting = Job.objects.filter(kind="import", state__in=Job.ACTIVE)
-    return waiting.filter(payload__uploads__contains=[{"path": name}]).exists()
+def clear_uploads(kept_for: timedelta) -> int:
+    """Delete the uploaded files that nothing names, and those of imports kept longer ago; return how many."""
+    since = timezone.now() - kept_for
+    return remove_orphans("uploads", lambda name: _is_waiting(name, since))
+
+
+def _is_waiting(name: str, since: datetime | None = None) -> bool:
+    """Return whether a job, or an import that may be kept or replaced (kept `since`), names the file."""
+    named = [{"path": name}]
+    waiting = Job.objects.filter(kind="import", state__in=Job.ACTIVE, payload__uploads__contains=named)
+    held = Import.objects.filter(state__in=[Import.State.LOOKED_AT, Import.State.KEPT], files__contains=named)
+    if since is not None:
+        held = held.exclude(state=Import.State.KEPT, kept_at__lt=since)
+    return waiting.exists() or held.exists()

@@ -121,7 +121,7 @@ def _in_state(state: str, item: str) -> Q:
     wanted = Slot.objects.filter(item=OuterRef(item), purpose__in=WANTED)
     is_begun = Q(Exists(wanted.filter(state=Slot.State.DONE)))
     is_wanting = Q(Exists(wanted.exclude(state=Slot.State.DONE)))
-    is_decided = Q(Exists(Adjudication.objects.filter(item=OuterRef(item))))
+    is_decided = Q(Exists(Adjudication.objects.in_force().filter(item=OuterRef(item))))
     return {
         "open": ~is_begun & is_wanting,
         "partly": is_begun & is_wanting,

@@ -12,6 +12,7 @@ from typing import Any
 from django.db import connection, transaction
 
 from judging.faults import Faults
+from judging.file_options import FileOptions
 from judging.gold_choices import PROBABILITIES, UNKNOWN, gold_choice_keys
 from judging.models import Assessor, Campaign, Collection, GoldAnswer, Import, Slot
 from judging.services.complete_files import has_all
@@ -66,10 +67,12 @@ def import_gold(
     name: str,
     form: JudgmentFormat,
     source_name: str,
-    grade_map: Mapping[int, int] | None,
+    grade_map: Mapping[int, int | None] | None,
     repeats: str,
     chosen: str,
     by_topic: bool,
+    skips_unknown: bool,
+    options: FileOptions,
     progress: Progress | None,
     actor: User | None,
     made: Import | None,
@@ -87,14 +90,14 @@ def import_gold(
         made = made_now(made, collection=collection, campaign=campaign, kind="gold", actor=actor)
         if campaign is not None and is_audit:
             _refuse_second(campaign)
-        file = JudgmentFile(stream, name, form)
+        file = JudgmentFile(stream, name, form, options)
         faults = Faults()
-        records = form.read(stream, name, allows_repeats=repeats != "reject", faults=faults)
+        records = form.read(stream, name, allows_repeats=repeats != "reject", faults=faults, options=options)
         found = numbered_records(records, stream, progress, "gold answers", faults)
         rows = _rows(found, file, grade_map, allowed)
         copy_rows("incoming", f"{INCOMING}, probability double precision", rows)
         n_repeats = keep_one(repeats)
-        find_pairs(file, collection)
+        n_unknown = find_pairs(file, collection, skips_unknown=skips_unknown)
         _refuse_two_chances(file)
         if campaign is not None and is_audit:
             _run("DROP TABLE IF EXISTS pg_temp.chosen")
@@ -108,6 +111,8 @@ def import_gold(
             "source": source_name,
             "import": str(made.pk),
         }
+        if n_unknown:
+            facts["n_unknown"] = n_unknown
         if n_repeats:
             facts |= {"repeats": repeats, "n_repeats": n_repeats}
         record("imported gold answers", collection, actor=actor, n_gold_answers=count, **facts, **span)
@@ -146,11 +151,16 @@ Row = tuple[int, str, str, str, int | None, float | None]
 
 
 def _rows(
-    found: Iterator[tuple[int, Any]], file: JudgmentFile, mapping: Mapping[int, int] | None, allowed: set[int]
+    found: Iterator[tuple[int, Any]],
+    file: JudgmentFile,
+    mapping: Mapping[int, int | None] | None,
+    allowed: set[int],
 ) -> Iterator[Row]:
     """Yield what is copied into the database: an empty grade is a document that was not chosen."""
     for index, one in found:
         grade = None if one.grade is None else grade_on_scale(one.grade, index, file, mapping, allowed)
+        if grade is None and one.grade is not None:
+            continue  # left out
         who = getattr(one, "assessor", "")
         yield index, one.topic_id, one.doc_id, who, grade, getattr(one, "probability", None)
 

@@ -7,6 +7,7 @@ from django.db.models import Model
 from django.db.models.functions import Now
 
 from judging.models import Campaign, Collection, Import
+from judging.services.errors import ImportStateWrong, NotFound
 from judging.services.judgment_formats import JudgmentFile
 from touchstone.models import User
 
@@ -60,9 +61,33 @@ def add_file(
     made.save(update_fields=["files"])
 
 
+def keep_state(made: Import) -> None:
+    """Say that an import that was looked at is kept now; the caller has locked it."""
+    made.state = Import.State.KEPT
+    Import.objects.filter(pk=made.pk).update(state=made.state, kept_at=Now())
+
+
 def add_table(made: Import, file: JudgmentFile, kind: str, n: int, rows: Rows) -> None:
     """Note what a file of grades brought: so many gold answers or judgments, and between which ids they are."""
     digest = file.stream.digest.hexdigest()
     add_file(
         made, name=file.name, n_bytes=file.stream.done, sha256=digest, kind=kind, counts={kind: n}, rows=rows
     )
+
+
+def lock_import(made: Import, *states: str) -> Import:
+    """Return the import's row, locked until the transaction ends; refused in any other state than these.
+
+    Raises
+    ------
+    NotFound
+        If there is no such import any more.
+    ImportStateWrong
+        With the state it is in.
+    """
+    row = Import.objects.select_for_update(of=["self"]).filter(pk=made.pk).first()
+    if row is None:
+        raise NotFound
+    if row.state not in states:
+        raise ImportStateWrong(Import.State(row.state).label.lower())
+    return row

@@ -4,17 +4,23 @@ A machine assessor reads the same texts without marks.
 """
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from types import MappingProxyType
 
 from django.db.models import Case, F, QuerySet, TextField, Value, When
 from django.db.models.functions import Left, Length
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
+from django.utils.html import format_html
+from django.utils.translation import get_language, gettext
 
 from judging.highlight import marked_html, marked_text, terms
-from judging.kinds import ItemKey, Need, Passage, ShownItem, Texts, kind_of
+from judging.image_tags import image_paths, with_pictures
+from judging.images import Picture
+from judging.kinds import KINDS, ItemKey, Need, Passage, ShownItem, Texts, kind_of
 from judging.models import Campaign, Document, DocumentVersion, Item, TrainingItem
+from judging.services.images import pictures_of
 
 # The document frame: nothing runs, nothing loads, nothing leaves.
 FRAME_POLICY = (
@@ -25,6 +31,7 @@ SHOWN_CHARACTERS = 200_000  # more would keep the browser busy, and nobody reads
 # Anchors s0, s1, ... a tenth of the frame's height apart: the judging screen cannot scroll a sandbox otherwise.
 _STEPS = [f'<i id="s{number}"></i>' for number in range(2000)]
 CHARACTERS_A_STEP = 20  # a narrow frame shows about so many in a tenth of its height
+STEPS_AN_IMAGE = 10  # the page's style lets none be higher than the frame
 
 
 def frame_response(
@@ -40,20 +47,47 @@ def frame_response(
     need, texts = shown.need, kind.texts(shown)
     marks = campaign.highlights_terms and request.GET.get("marks") != "0"
     wanted = terms(need.title, need.description) if marks else frozenset()
+    pictures = pictures_of(campaign.collection_id, _image_paths(texts, shown.key.document))
+    return _response(request, texts, shown.key.document, pictures, wanted, kind.template)
+
+
+def document_response(request: HttpRequest, document: Document, *, as_pages: bool) -> HttpResponse:
+    """Return the page of a frame that shows a document by itself, as a page or as its words; nothing is marked."""
+    texts = Texts(document_passage(document, as_pages))
+    pictures = pictures_of(document.collection_id, _image_paths(texts, document.doc_id))
+    return _response(request, texts, document.doc_id, pictures)
+
+
+def preview_response(
+    request: HttpRequest,
+    passage: Passage,
+    *,
+    doc_id: str = "",
+    pictures: Mapping[str, Picture | None] = MappingProxyType({}),
+) -> HttpResponse:
+    """Return the page of a frame that shows what is no document yet; its HTML has passed the sanitiser."""
+    return _response(request, Texts(passage), doc_id, pictures)
+
+
+def _response(
+    request: HttpRequest,
+    texts: Texts,
+    doc_id: str,
+    pictures: Mapping[str, Picture | None],
+    wanted: frozenset[str] = frozenset(),
+    template: str = KINDS[0].template,
+) -> HttpResponse:
+    def body(passage: Passage) -> str:
+        if not passage.html:
+            return marked_text(passage.text, wanted)
+        return with_pictures(marked_html(passage.html, wanted), doc_id, pictures, _image_note)
+
     context = {
         "title": texts.title,
-        "parts": [
-            {
-                "passage": passage,
-                "body": marked_html(passage.html, wanted)
-                if passage.html
-                else marked_text(passage.text, wanted),
-            }
-            for passage in texts
-        ],
+        "parts": [{"passage": passage, "body": body(passage)} for passage in texts],
         "steps": "".join(_STEPS[: sum(map(_n_steps, texts))]),
     }
-    response = render(request, kind.template, context)
+    response = render(request, template, context)
     response.headers["Content-Security-Policy"] = FRAME_POLICY
     response.headers["X-Frame-Options"] = "SAMEORIGIN"
     response.headers["Referrer-Policy"] = "no-referrer"
@@ -61,8 +95,26 @@ def frame_response(
     return response
 
 
+def _image_paths(texts: Texts, doc_id: str) -> list[str]:
+    return [path for passage in texts for path in image_paths(passage.html, doc_id)]
+
+
+def _image_note(address: str, is_there: bool) -> str:
+    """Say in the reader's language why an image is not shown; the address is ASCII."""
+    if is_there:
+        words = gettext("not shown, because the images of this document are too large together: %(path)s")
+    elif address.startswith("data:"):
+        words = gettext("not shown: an image inside the document")
+    elif address:
+        words = gettext("not uploaded: %(path)s")
+    else:
+        return ""
+    return format_html('<small lang="{}" dir="auto">{}</small>', get_language(), words % {"path": address})
+
+
 def _n_steps(passage: Passage) -> int:
-    return 20 + passage.n_characters // CHARACTERS_A_STEP + passage.text.count("\n")
+    lines = passage.n_characters // CHARACTERS_A_STEP + passage.text.count("\n")
+    return 20 + lines + STEPS_AN_IMAGE * passage.html.count("<img ")
 
 
 def title_of(item: Item | TrainingItem, campaign: Campaign) -> str:

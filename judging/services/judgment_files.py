@@ -6,6 +6,7 @@ from typing import Any
 from django.db import transaction
 
 from judging.faults import Faults
+from judging.file_options import PLAIN, FileOptions
 from judging.gold_choices import UNKNOWN
 from judging.models import IMPORTED_JUDGMENTS, Assessor, Campaign, Collection, GoldAnswer, Import
 from judging.samples import METHOD_CODES, MethodCodes
@@ -53,13 +54,15 @@ def import_judgments(
     file_format: str = DEFAULT_FORMAT,
     as_gold: bool = False,
     source_name: str = "",
-    grade_map: Mapping[int, int] | str | None = None,
+    grade_map: Mapping[int, int | None] | str | None = None,
     repeats: str = REJECT,
     kind: str = Assessor.Kind.HUMAN,
     method_codes: MethodCodes = METHOD_CODES[0],
     complete: bool | None = False,
     gold_chosen: str = UNKNOWN.key,
     by_topic: bool = False,
+    skips_unknown: bool = False,
+    options: FileOptions = PLAIN,
     warn: Callable[[str], None] = lambda _: None,
     progress: Progress | None = None,
     actor: User | None = None,
@@ -75,7 +78,8 @@ def import_judgments(
     its pairs as a draw; `method_codes` as in `judging.samples.prel_probabilities`. `complete`: the file is all there
     is, whose items want as many judgments as they have there; None says so of a campaign that has nothing yet.
     `gold_chosen`, `by_topic`: how gold was chosen among the campaign's judged documents, `judging.gold_choices`; `warn`
-    is told what that assumes.
+    is told what that assumes. `skips_unknown`: rows of topics and documents that the collection lacks are left out, not
+    refused. `options` say how the file is read; their grade map counts where no other is given.
     """
     if repeats not in REPEATS:
         raise ImportRefused(f"repeats must be one of {', '.join(REPEATS)}, not {repeats!r}")
@@ -94,7 +98,8 @@ def import_judgments(
         "name": name,
         "form": form,
         "source_name": source_name,
-        "grade_map": mapping,
+        "grade_map": mapping or options.grade_map,
+        "options": options,
         "repeats": repeats,
         "progress": progress,
         "actor": actor,
@@ -105,7 +110,10 @@ def import_judgments(
     if is_audit and not as_gold:
         raise ImportRefused("how gold was chosen is said of gold answers alone")
     if form.sample is not None:
+        if skips_unknown:
+            raise ImportRefused("a sample is imported whole: nothing of it can be left out")
         return import_sample(kind=kind, method_codes=method_codes, **common)
+    common["skips_unknown"] = skips_unknown
     if as_gold:
         return import_gold(collection=collection, chosen=gold_chosen, by_topic=by_topic, say=warn, **common)
     return _import_labels(kind=kind, is_all=is_all, **common)
@@ -118,10 +126,12 @@ def _import_labels(
     name: str,
     form: JudgmentFormat,
     source_name: str,
-    grade_map: Mapping[int, int] | None,
+    grade_map: Mapping[int, int | None] | None,
     repeats: str,
     kind: str,
     is_all: bool,
+    skips_unknown: bool,
+    options: FileOptions,
     progress: Progress | None,
     actor: User | None,
     made: Import | None,
@@ -133,13 +143,13 @@ def _import_labels(
             made, collection=campaign.collection, campaign=campaign, kind="judgments", actor=actor
         )
         refuse_what_is_there(campaign, is_all=is_all)
-        file = JudgmentFile(stream, name, form)
+        file = JudgmentFile(stream, name, form, options)
         faults = Faults()
-        records = form.read(stream, name, allows_repeats=repeats != REJECT, faults=faults)
+        records = form.read(stream, name, allows_repeats=repeats != REJECT, faults=faults, options=options)
         found = numbered_records(records, stream, progress, "judgments", faults)
         copy_rows("incoming", INCOMING, _rows(found, file, grade_map, set(campaign.scale.values())))
         n_repeats = keep_one(repeats)
-        find_pairs(file, campaign.collection)
+        n_unknown = find_pairs(file, campaign.collection, skips_unknown=skips_unknown)
         facts: dict[str, Any] = {
             "file": name,
             "sha256": stream.digest.hexdigest(),
@@ -147,6 +157,8 @@ def _import_labels(
             "source": source_name,
             "import": str(made.pk),
         }
+        if n_unknown:
+            facts["n_unknown"] = n_unknown
         if n_repeats:
             facts |= {"repeats": repeats, "n_repeats": n_repeats}
         if is_all:
@@ -183,9 +195,13 @@ Row = tuple[int, str, str, str, int]
 
 
 def _rows(
-    found: Iterator[tuple[int, Any]], file: JudgmentFile, mapping: Mapping[int, int] | None, allowed: set[int]
+    found: Iterator[tuple[int, Any]],
+    file: JudgmentFile,
+    mapping: Mapping[int, int | None] | None,
+    allowed: set[int],
 ) -> Iterator[Row]:
-    """Yield what is copied into the database; a grade that is not on the scale is refused here."""
+    """Yield what is copied into the database; a grade that is not on the scale is refused, one left out is not here."""
     for index, one in found:
         grade = grade_on_scale(one.grade, index, file, mapping, allowed)
-        yield index, one.topic_id, one.doc_id, one.assessor, grade
+        if grade is not None:
+            yield index, one.topic_id, one.doc_id, one.assessor, grade

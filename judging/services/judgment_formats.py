@@ -1,9 +1,12 @@
 """Files of judgments: the formats, how to read them, and the place of a fault."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from judging.faults import Faults, Noting, NotingAll
+from judging.file_options import PLAIN, FileOptions, parse_grades
+from judging.judgment_tables import read_crowd_labels, read_gold
 from judging.samples import PRELS, STRATA, SampleReader
 from judging.services.errors import ImportRefused
 from judging.services.sources import MeteredSource, Place, place_of_cell, place_of_field, refuse
@@ -14,9 +17,8 @@ from judging.trec import (
     PrelRecord,
     QrelRecord,
     StratifiedRecord,
-    read_crowd_labels,
+    read_beir,
     read_fields,
-    read_gold,
     read_prels,
     read_qrels,
     read_qrels_jg,
@@ -35,7 +37,7 @@ Records = (
     | Iterator[PrelRecord]
     | Iterator[StratifiedRecord]
 )
-PlaceOf = Callable[[Source, str, int, str], Place]
+PlaceOf = Callable[[Source, str, int, str, FileOptions], Place]
 
 
 @dataclass(frozen=True)
@@ -47,9 +49,11 @@ class JudgmentFormat:
     key, label, help : str
         As stored and spelled by API and command; its name on the screen; what a line holds.
     read : callable
-        From a source, its name, `allows_repeats` and `faults` the records; without faults, one is a `TrecFormatError`.
+        From a source, its name, `allows_repeats`, `faults` and `options` the records; without faults, one is a
+        `TrecFormatError`.
     place : callable
-        From a source, its name, the index of a record and "topic", "document", "assessor" or "grade": where it is.
+        From a source, its name, the index of a record, "topic", "document", "assessor" or "grade", and the options:
+        where it is.
     names_assessors : bool
         Records say who judged; others can only become gold answers, or a sample.
     sample : SampleReader, optional
@@ -57,6 +61,8 @@ class JudgmentFormat:
         probabilities; never gold answers.
     has_probabilities : bool
         Records of gold answers may say with which probability the document was chosen.
+    usual_map : str
+        The grade map that a look proposes, where the format has codes that are no grades.
     """
 
     key: str
@@ -67,23 +73,30 @@ class JudgmentFormat:
     names_assessors: bool
     sample: SampleReader | None = None
     has_probabilities: bool = False
+    usual_map: str = ""
 
 
 def _cranfield(
-    source: Source, name: str, *, allows_repeats: bool = False, faults: Faults | None = None
+    source: Source,
+    name: str,
+    *,
+    allows_repeats: bool = False,
+    faults: Faults | None = None,
+    options: FileOptions = PLAIN,
 ) -> Iterator[QrelRecord]:
     """Return the records of Cranfield's three columns ``query document code``; repeats that agree are allowed."""
     noting = Noting(faults)
     with NotingAll(faults):
-        for fields in read_fields(source, name, 3, "topic document grade", faults=faults):
+        layout = "topic document grade"
+        for fields in read_fields(source, name, 3, layout, faults=faults, encoding=options.encoding):
             with noting:
                 yield QrelRecord(fields.id(0, "topic id"), fields.id(1, "document id"), fields.grade(2))
 
 
-def _in_columns(*columns: str) -> PlaceOf:
+def _in_columns(*columns: str, n_headers: int = 0) -> PlaceOf:
     """Return the function that finds a place in lines of these columns, parted by blanks."""
-    return lambda source, name, index, what: place_of_field(
-        source, name, index, len(columns), columns.index(what)
+    return lambda source, name, index, what, options: place_of_field(
+        source, name, index + n_headers, len(columns), columns.index(what), options
     )
 
 
@@ -124,12 +137,21 @@ FORMATS = (
         has_probabilities=True,
     ),
     JudgmentFormat(
+        "beir",
+        "BEIR qrels",
+        "A header: query-id corpus-id score, then a line: topic document grade. No assessors: gold answers only.",
+        read_beir,
+        _in_columns("topic", "document", "grade", n_headers=1),
+        names_assessors=False,
+    ),
+    JudgmentFormat(
         "cranfield",
         "Cranfield",
         "A line: topic document code. No assessors: gold answers only, with a grade map.",
         _cranfield,
         _in_columns("topic", "document", "grade"),
         names_assessors=False,
+        usual_map="1=3,2=3,3=2,4=1,5=0,-1=0",  # 1 is best, 4 least; -1 and 5 are not relevant
     ),
     JudgmentFormat(
         "prels",
@@ -187,27 +209,34 @@ class JudgmentFile:
     stream: MeteredSource
     name: str
     format: JudgmentFormat
+    options: FileOptions = PLAIN
 
     def refuse(self, index: int, what: str, reason: str) -> None:
         refuse(self.name, self.place(index, what), reason)
 
     def place(self, index: int, what: str) -> Place:
-        return self.format.place(self.stream.from_start(), self.name, index, what)
+        return self.format.place(self.stream.from_start(), self.name, index, what, self.options)
 
 
-def parse_grade_map(text: str) -> dict[int, int]:
+def parse_grade_map(text: str) -> dict[int, int | None]:
     """Return what grades of a file become: "1=3,2=3,3=2,4=1,5=0,-1=0" for Cranfield, whose best code is 1.
 
-    Raises ImportRefused.
+    "-2=" leaves a grade out; grades that it does not name stay. Raises ImportRefused.
     """
-    grades: dict[int, int] = {}
-    for part in text.split(","):
-        given, _, wanted = part.partition("=")
-        try:
-            pair = int(given), int(wanted)
-        except ValueError:
-            raise ImportRefused(f"a grade map is like '1=3,2=0', not {text[:100]!r}") from None
-        if pair[0] in grades:
-            raise ImportRefused(f"grade {pair[0]} occurs twice in the grade map")
-        grades[pair[0]] = pair[1]
-    return grades
+    try:
+        return parse_grades(text)
+    except ValueError as error:
+        raise ImportRefused(str(error)) from None
+
+
+def grades_in(
+    source: Source,
+    name: str,
+    form: JudgmentFormat,
+    options: FileOptions = PLAIN,
+    faults: Faults | None = None,
+) -> Counter[int]:
+    """Return how often the file has each grade, in the order of grades; without faults, a wrong line is raised."""
+    records = form.read(source, name, allows_repeats=True, faults=faults, options=options)
+    found = Counter(record.grade for record in records if record.grade is not None)
+    return Counter(dict(sorted(found.items())))

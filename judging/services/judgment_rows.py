@@ -42,14 +42,16 @@ UNKNOWN_TOPIC = "SELECT ordinal, topic_name FROM found WHERE topic_id IS NULL OR
 UNKNOWN_DOCUMENT = (
     "SELECT ordinal, document_name FROM found WHERE document_id IS NULL ORDER BY ordinal LIMIT 1"
 )
+LEAVE_OUT_UNKNOWN = "DELETE FROM found WHERE topic_id IS NULL OR document_id IS NULL"
 GOLD_TWICE = """
 SELECT ordinal, document_name, topic_name, grade, first FROM (
   SELECT *, first_value(grade) OVER (PARTITION BY topic_id, document_id ORDER BY ordinal) AS first FROM found) f
  WHERE grade <> first ORDER BY ordinal LIMIT 1
 """
 GOLD_KNOWN = """
-SELECT f.ordinal, f.document_name, f.topic_name, f.grade, g.grade FROM found f
-  JOIN judging_goldanswer g ON g.topic_id = f.topic_id AND g.document_id = f.document_id AND g.grade <> f.grade
+SELECT f.ordinal, f.document_name, f.topic_name, f.grade, coalesce(g.grade::text, 'none: it was withdrawn') FROM found f
+  JOIN judging_goldanswer g ON g.topic_id = f.topic_id AND g.document_id = f.document_id
+   AND g.grade IS DISTINCT FROM f.grade
  ORDER BY f.ordinal LIMIT 1
 """
 ADD_GOLD = """
@@ -72,17 +74,25 @@ def _refuse_first(file: JudgmentFile, parameters: dict[str, Any], faults: list[F
         file.refuse(*min(found))
 
 
-def find_pairs(file: JudgmentFile, collection: Collection) -> None:
-    """Make the table `found` from `incoming`: its topics and documents as rows; refuse what is unknown."""
+def find_pairs(file: JudgmentFile, collection: Collection, *, skips_unknown: bool = False) -> int:
+    """Make the table `found` from `incoming`: its topics and documents as rows.
+
+    What is unknown is refused, or, with `skips_unknown`, left out: return how many rows that are.
+    """
+    n_unknown = 0
     with connection.cursor() as cursor:
         cursor.execute("DROP TABLE IF EXISTS pg_temp.found")
         cursor.execute(FIND, {"collection": collection.pk})
+        if skips_unknown:
+            cursor.execute(LEAVE_OUT_UNKNOWN)
+            n_unknown = int(cursor.rowcount)
         cursor.execute("ANALYZE found")
     faults = [
         (UNKNOWN_TOPIC, "topic", "the collection has no topic {}"),
         (UNKNOWN_DOCUMENT, "document", "the collection has no document {}"),
     ]
     _refuse_first(file, {}, faults)
+    return n_unknown
 
 
 KEEP_ONE = """
@@ -101,17 +111,14 @@ def keep_one(repeats: str) -> int:
 
 
 def grade_on_scale(
-    grade: int, index: int, file: JudgmentFile, mapping: Mapping[int, int] | None, allowed: set[int]
-) -> int:
-    """Return what a grade of the file becomes; one that is not in the map, or not on the scale, is refused."""
-    if mapping is not None:
-        if grade not in mapping:
-            file.refuse(index, "grade", f"grade {grade} is not in the grade map")
-        grade = mapping[grade]
-    if grade not in allowed:
+    grade: int, index: int, file: JudgmentFile, mapping: Mapping[int, int | None] | None, allowed: set[int]
+) -> int | None:
+    """Return what a grade of the file becomes, None if it is left out; one that is not on the scale is refused."""
+    wanted = mapping.get(grade, grade) if mapping else grade
+    if wanted is not None and wanted not in allowed:
         scale = ", ".join(map(str, sorted(allowed)))
-        file.refuse(index, "grade", f"grade {grade} is not on the scale {scale}")
-    return grade
+        file.refuse(index, "grade", f"grade {wanted} is not on the scale {scale}")
+    return wanted
 
 
 def add_gold(file: JudgmentFile, made: Import, source_name: str) -> tuple[int, dict[str, list[int]]]:
@@ -187,6 +194,7 @@ SELECT f.*, gen_random_uuid() AS token, NULL::integer AS number,
        row_number() OVER (PARTITION BY f.item_id ORDER BY f.ordinal) AS turn
   FROM (SELECT f.*, a.assessor_id,
                (SELECT d.version FROM judging_document d WHERE d.id = f.document_id) AS version,
+               (SELECT t.version FROM judging_topic t WHERE t.id = f.topic_id) AS topic_version,
                (SELECT n.id FROM judging_item n WHERE n.campaign_id = %(campaign)s
                    AND n.topic_id = f.topic_id AND n.document_id = f.document_id) AS item_id
           FROM found f JOIN incoming_assessor a ON a.name = f.assessor) f
@@ -226,8 +234,9 @@ SELECT w.token, s.id, w.assessor_id, s.leased_at FROM wanted w JOIN judging_slot
 """
 ADD_JUDGMENTS = """
 INSERT INTO judging_judgment (item_id, assessor_id, sequence, grade, slot_id, lease_token, client_token,
-                              active_milliseconds, document_version, created_at)
-SELECT w.item_id, w.assessor_id, 1, w.grade, s.id, w.token, gen_random_uuid(), 0, w.version, statement_timestamp()
+                              active_milliseconds, document_version, topic_version, created_at)
+SELECT w.item_id, w.assessor_id, 1, w.grade, s.id, w.token, gen_random_uuid(), 0, w.version, w.topic_version,
+       statement_timestamp()
   FROM wanted w JOIN judging_slot s ON s.token = w.token ORDER BY w.ordinal
 """
 WANT_ALL = """
@@ -236,9 +245,10 @@ UPDATE judging_item i SET judgments_wanted = w.n
 """
 AUDIT_WANTED = """
 CREATE TEMPORARY TABLE wanted ON COMMIT DROP AS
-SELECT c.ordinal, c.item_id, c.grade, n.topic_id, d.version, a.assessor_id, gen_random_uuid() AS token, 1 AS number
+SELECT c.ordinal, c.item_id, c.grade, n.topic_id, d.version, t.version AS topic_version,
+       a.assessor_id, gen_random_uuid() AS token, 1 AS number
   FROM chosen c JOIN judging_item n ON n.id = c.item_id JOIN judging_document d ON d.id = n.document_id
-  CROSS JOIN incoming_assessor a
+  JOIN judging_topic t ON t.id = n.topic_id CROSS JOIN incoming_assessor a
  WHERE c.grade IS NOT NULL
 """
 MOST = "SELECT coalesce(max(n), 1) FROM (SELECT count(*) AS n FROM found GROUP BY topic_id, document_id) f"

@@ -32,12 +32,17 @@ TEXTS = {
     "Invalid": (_("The request is not valid"), ""),
     "InvitationUnusable": (_("This invitation cannot be used"), ""),
     "LeaseUnknown": (_("This document was not given to you"), ""),
+    "MessageUnfit": (_("A message has 1 to 2,000 characters"), ""),
     "NoPlaceLeft": (_("All places are taken"), ""),
     "NotAnAssessor": _NO_CAMPAIGN,
     "NotFound": _NO_CAMPAIGN,
     "NotYetJudged": (_("There is no judgment to change yet"), ""),
     "PermissionDenied": _NOT_ALLOWED,
     "TokenReused": (_("This judgment was already stored with another grade"), ""),
+    "TooManyQuestions": (
+        _("20 of your questions wait for an answer already"),
+        _("Ask again when some are answered."),
+    ),
     "TrainingMissing": (
         _("The training comes before the first document"),
         _("Load this page again to start it."),

@@ -6,13 +6,20 @@ from typing import Any
 from django.db import connection, transaction
 
 from judging.faults import Faults
+from judging.file_options import FileOptions
 from judging.models import IMPORTED_JUDGMENTS, Campaign, Import
 from judging.samples import MethodCodes, SampledPair, SampleReader, UnsampledStratum
 from judging.services.errors import ImportRefused
 from judging.services.imported_samples import ImportedSample, record_sample
 from judging.services.imports import add_table, made_now
 from judging.services.judgment_formats import REJECT, JudgmentFile, JudgmentFormat
-from judging.services.judgment_rows import INCOMING, add_assessors, add_judgments, find_pairs
+from judging.services.judgment_rows import (
+    INCOMING,
+    add_assessors,
+    add_judgments,
+    find_pairs,
+    grade_on_scale,
+)
 from judging.services.sources import EVERY, Progress, begin_import, copy_rows, open_source, refuse_faults
 from judging.textfiles import Source
 from touchstone.models import User, record
@@ -35,10 +42,11 @@ def import_sample(
     name: str,
     form: JudgmentFormat,
     source_name: str,
-    grade_map: Mapping[int, int] | None,
+    grade_map: Mapping[int, int | None] | None,
     repeats: str,
     kind: str,
     method_codes: MethodCodes,
+    options: FileOptions,
     progress: Progress | None,
     actor: User | None,
     made: Import | None,
@@ -58,7 +66,7 @@ def import_sample(
         )
         if campaign.items.exists():
             raise ImportRefused(NOT_EMPTY)
-        file = JudgmentFile(stream, name, form)
+        file = JudgmentFile(stream, name, form, options)
         rows = _rows(file, form.sample, grade_map, set(campaign.scale.values()), source_name, method_codes)
         copy_rows(
             "incoming", f"{INCOMING}, probability double precision", _with_progress(rows, file, progress)
@@ -88,7 +96,7 @@ Row = tuple[int, str, str, str, int | None, float]
 def _rows(
     file: JudgmentFile,
     sample: SampleReader,
-    grade_map: Mapping[int, int] | None,
+    grade_map: Mapping[int, int | None] | None,
     allowed: set[int],
     source_name: str,
     method_codes: MethodCodes,
@@ -96,7 +104,7 @@ def _rows(
     """Yield what is copied into the database; what is not on the scale, or has no probability, is refused here."""
     faults = Faults()
     try:
-        for pair in sample.read(file.stream, file.name, method_codes, faults):
+        for pair in sample.read(file.stream, file.name, method_codes, faults, file.options):
             grade = _grade(pair, file, grade_map, allowed)
             yield pair.index, pair.topic_id, pair.doc_id, source_name, grade, pair.inclusion_probability
         refuse_faults(faults)
@@ -105,18 +113,13 @@ def _rows(
 
 
 def _grade(
-    pair: SampledPair, file: JudgmentFile, grade_map: Mapping[int, int] | None, allowed: set[int]
+    pair: SampledPair, file: JudgmentFile, grade_map: Mapping[int, int | None] | None, allowed: set[int]
 ) -> int | None:
-    grade = pair.grade
-    if grade is None:
+    if pair.grade is None:
         return None
-    if grade_map is not None:
-        if grade not in grade_map:
-            file.refuse(pair.index, "grade", f"grade {grade} is not in the grade map")
-        grade = grade_map[grade]
-    if grade not in allowed:
-        scale = ", ".join(map(str, sorted(allowed)))
-        file.refuse(pair.index, "grade", f"grade {grade} is not on the scale {scale}")
+    grade = grade_on_scale(pair.grade, pair.index, file, grade_map, allowed)
+    if grade is None:
+        file.refuse(pair.index, "grade", f"grade {pair.grade} was drawn: a sample cannot leave it out")
     return grade
 
 

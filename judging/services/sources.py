@@ -8,32 +8,24 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, TypeVar
 
 from django.db import connection, models
 
 from judging import records, topics
-from judging.faults import Faults, Noting
+from judging.faults import Faults, place_name
+from judging.file_options import PLAIN, FileOptions
+from judging.judgment_tables import cell_place
 from judging.models import Collection
 from judging.services.errors import ImportRefused
-from judging.textfiles import (
-    Limits,
-    Line,
-    Source,
-    TrecFormatError,
-    binary,
-    cell_column,
-    open_text,
-    read_table,
-)
-from judging.trec import DOCUMENT_COLUMNS, LABEL_COLUMNS, TOPIC_COLUMNS, WORKER_COLUMNS, read_fields
+from judging.textfiles import Source, TrecFormatError, binary
+from judging.trec import read_fields
 from touchstone.files import local
 
 Progress = Callable[[int, int, str], None]
-Place = tuple[int, int]
+Place = tuple[int, int] | tuple[int, int, str]  # line and column, and the sheet of a spreadsheet
 Record = TypeVar("Record")
 EVERY = 2000  # records between two signs of progress
 LONGEST_TITLE = 1000  # characters; a title goes with every item that is handed out
@@ -77,7 +69,7 @@ def refusing() -> Iterator[None]:
 
 
 def refuse(name: str, place: Place, reason: str) -> NoReturn:
-    raise ImportRefused(f"{name}:{place[0]}:{place[1]}: {reason}")
+    raise ImportRefused(f"{name}:{place_name(*place)}: {reason}")
 
 
 def numbered_records(
@@ -185,59 +177,30 @@ def upload_path(upload: dict[str, str]) -> Path:
 # -- places: where the record of that index stands ------------------------------------------------------------
 
 
-def place_of_field(source: Source, name: str, index: int, width: int, column: int) -> Place:
-    fields = next(islice(read_fields(source, name, width, ""), index, None))
+def place_of_field(
+    source: Source, name: str, index: int, width: int, column: int, options: FileOptions = PLAIN
+) -> Place:
+    lines = read_fields(source, name, width, "", encoding=options.encoding)
+    fields = next(islice(lines, index, None))
     return fields.number, fields.column(column)
 
 
-def place_of_cell(source: Source, name: str, index: int, what: str) -> Place:
-    """Return the place in a table of crowd judgments; `what` is topic, document, assessor or grade."""
-    row = next(islice(read_table(open_text(source, name), name), index, None))
-    candidates = {
-        "topic": (*TOPIC_COLUMNS, "task"),
-        "document": (*DOCUMENT_COLUMNS, "task"),
-        "assessor": WORKER_COLUMNS,
-        "grade": LABEL_COLUMNS,
-        "probability": ("probability",),
-    }[what]
-    titles = list(row.cells)
-    number = next(titles.index(title) for title in candidates if title in titles)
-    return row.line, cell_column(row.raw, row.delimiter, number)
+def place_of_cell(source: Source, name: str, index: int, what: str, options: FileOptions = PLAIN) -> Place:
+    """Return the place in a table of judgments; `what` is topic, document, assessor or grade."""
+    return cell_place(source, name, index, what, options)
 
 
-def place_of_topic(source: Source, name: str, index: int, file_format: str | None) -> Place:
-    head, lines = _head(open_text(source, name, topics.LIMITS))
-    read = topics.FORMATS[file_format or topics._sniff(head.text, name, head.number)]
-    return next(islice(read(lines, name, Noting(None)), index, None))[1:]
+def place_of_topic(
+    source: Source, name: str, index: int, file_format: str | None, options: FileOptions = PLAIN
+) -> Place:
+    reading = topics.Reading(name, options=options)
+    _, line, column = next(islice(topics.placed_topics(source, file_format, reading), index, None))
+    return line, column, reading.sheet
 
 
-def place_of_document(source: Source, name: str, index: int, file_format: str | None) -> Place:
-    longest_line = 6 * records.MAX_DOCUMENT + 1_000_000
-    head, lines = _head(open_text(source, name, Limits(max_bytes=64 << 30, max_line=longest_line)))
-    read = records.FORMATS[file_format or records._sniff(head.text)]
-    reading = _Locating(name, False, records.MAX_DOCUMENT)
-    next(islice(read(lines, reading), index, None))
-    return reading.places[-1]
-
-
-@dataclass(frozen=True)
-class _Locating(records._Reading):
-    """A reading that remembers where its last record stood."""
-
-    places: list[Place] = field(default_factory=list)
-
-    def record(
-        self, doc_id: str, title: str, text: str, line: int, column: int = 1
-    ) -> records.DocumentRecord:
-        self.places[:] = [(line, column)]
-        return super().record(doc_id, title, text, line, column)
-
-
-def _head(lines: Iterator[Line]) -> tuple[Line, Iterator[Line]]:
-    """Return the first line with text, and all lines."""
-    seen: list[Line] = []
-    for line in lines:
-        seen.append(line)
-        if line.text.strip():
-            break
-    return seen[-1], chain(seen, lines)
+def place_of_document(
+    source: Source, name: str, index: int, file_format: str | None, options: FileOptions = PLAIN
+) -> Place:
+    reading = records.Reading(name, options=options)
+    next(islice(records.placed_documents(source, file_format, reading), index, None))
+    return reading.place

@@ -63,6 +63,7 @@ class AssessorContext(NamedTuple):
     known: int | None = None
     item: uuid.UUID | None = None
     document_version: int | None = None
+    topic_version: int | None = None
     latest_sequence: int | None = None
     latest_slot: int | None = None
     any_slot: int | None = None
@@ -74,12 +75,17 @@ class AssessorContext(NamedTuple):
 _VERSION_SHOWN = """CASE WHEN d.version > 1 THEN (
          SELECT coalesce(max(n.number), 1) FROM judging_documentversion n
           WHERE n.document_id = d.id AND n.number > 1 AND n.created_at <= l.leased_at) ELSE d.version END"""
+_TOPIC_SHOWN = """CASE WHEN w.version > 1 THEN (
+         SELECT coalesce(max(n.number), 1) FROM judging_topicversion n
+          WHERE n.topic_id = w.id AND n.number > 1 AND n.created_at <= l.leased_at) ELSE w.version END"""
 FACTS_OF_SUBMISSION = _FACTS.format(
     columns=""",
        (SELECT k.id FROM judging_judgment k WHERE k.client_token = %(client_token)s) AS known,
        i.id AS item, """
     + _VERSION_SHOWN
-    + """ AS document_version, j.sequence AS latest_sequence, v.id AS latest_slot,
+    + """ AS document_version, """
+    + _TOPIC_SHOWN
+    + """ AS topic_version, j.sequence AS latest_sequence, v.id AS latest_slot,
        j.slot_id AS any_slot,
        EXISTS (SELECT 1 FROM judging_grade g WHERE g.scale_id = c.scale_id
                   AND g.value = %(grade)s::smallint) AS is_on_scale""",
@@ -88,6 +94,7 @@ FACTS_OF_SUBMISSION = _FACTS.format(
   LEFT JOIN judging_slot s ON s.id = l.slot_id
   LEFT JOIN judging_item i ON i.id = s.item_id
   LEFT JOIN judging_document d ON d.id = i.document_id
+  LEFT JOIN judging_topic w ON w.id = i.topic_id
   LEFT JOIN LATERAL (SELECT sequence, slot_id FROM judging_judgment
                       WHERE item_id = i.id AND assessor_id = a.id ORDER BY sequence DESC LIMIT 1) j ON TRUE
   LEFT JOIN judging_slot v ON v.id = j.slot_id AND v.purpose <> 'void'""",
@@ -107,9 +114,10 @@ class StoredJudgment(NamedTuple):
 _INSERT = """
 stored AS (
   INSERT INTO judging_judgment (item_id, assessor_id, sequence, grade, obstacle, comment, slot_id, lease_token,
-                                client_token, active_milliseconds, document_version, created_at)
+                                client_token, active_milliseconds, document_version, topic_version, created_at)
   SELECT %(item_id)s, %(assessor_id)s, %(sequence)s, %(grade)s::smallint, %(obstacle)s, %(comment)s, {slot},
-         %(lease_token)s, %(client_token)s, %(active_milliseconds)s, %(document_version)s, clock_timestamp()
+         %(lease_token)s, %(client_token)s, %(active_milliseconds)s, %(document_version)s, %(topic_version)s,
+         clock_timestamp()
   RETURNING id, slot_id, created_at),
 worked AS (
   UPDATE judging_assessor SET n_judged = n_judged + 1 WHERE id = %(assessor_id)s AND %(sequence)s = 1)

@@ -61,6 +61,7 @@ def choose_training_items(
                 position=position,
             )
             for position, answer in enumerate(chosen, start=1)
+            if answer.grade is not None  # always so: `_spread` takes no others
         )
         record("chose training items", campaign, actor=user, items=n)
     return made
@@ -78,7 +79,8 @@ def _spread(answers: Sequence[GoldAnswer], n: int, rng: random.Random) -> list[G
     """Take n answers, the grades in turn, and of each grade one whose topic was taken least; in random order."""
     by_grade: dict[int, list[GoldAnswer]] = defaultdict(list)
     for answer in answers:
-        by_grade[answer.grade].append(answer)
+        if answer.grade is not None:  # never so: those were withdrawn
+            by_grade[answer.grade].append(answer)
     for same in by_grade.values():
         rng.shuffle(same)
     times: dict[int, int] = defaultdict(int)

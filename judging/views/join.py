@@ -3,60 +3,21 @@
 import uuid
 from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
-from django.contrib.auth.password_validation import validate_password
-from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.safestring import mark_safe
 from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 
+from judging.forms import NewAccountForm
 from judging.guidelines import guidelines_html
 from judging.models import Assessor, Campaign
 from judging.services import assign, entry
 from judging.services.errors import InvitationUnusable, UserNameTaken
 from judging.services.refusal_texts import texts_of
 from touchstone.models import User
-
-
-class NewAccountForm(forms.Form):
-    username = forms.RegexField(
-        r"^[\w.@+-]{1,150}$",
-        label=_("User name"),
-        max_length=150,
-        error_messages={"invalid": _("Use only letters, digits and . @ + - _")},
-        widget=forms.TextInput(
-            attrs={"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}
-        ),
-    )
-    password = forms.CharField(
-        label=_("Password"),
-        max_length=200,
-        strip=False,
-        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-    )
-    repeated = forms.CharField(
-        label=_("Repeat the password"),
-        max_length=200,
-        strip=False,
-        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-    )
-
-    def clean(self) -> dict[str, Any]:
-        cleaned = super().clean() or {}
-        password, name = cleaned.get("password"), cleaned.get("username", "")
-        if password:
-            try:
-                validate_password(password, User(username=name))
-            except ValidationError as error:
-                self.add_error("password", error)
-            if "repeated" in cleaned and cleaned["repeated"] != password:
-                self.add_error("repeated", gettext("This is not the same as the password above."))
-        return cleaned
 
 
 @login_not_required

@@ -31,6 +31,7 @@ from judging.serializers.schema import ClaimAnswer, HeartbeatAnswer, HistoryAnsw
 from judging.services import assign, leases, machines
 from judging.services import messages as letters
 from judging.services.entry import next_gate
+from judging.services.history import history
 from judging.services.item_frame import title_of
 from judging.spreadsheets import SheetWriter
 from judging.views.screen_texts import screen_texts
@@ -68,7 +69,7 @@ def judge(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     gate = next_gate(assessor)
     if gate is not None:
         return redirect(gate, campaign_id=campaign_id)
-    addresses = ("claim", "submit", "revise", "history", "heartbeat")
+    addresses = ("claim", "submit", "revise", "history", "heartbeat", "questions")
     state = {
         **{f"{name}_url": reverse(f"judging:{name}", args=[campaign_id]) for name in addresses},
         "home_url": reverse("judging:home"),
@@ -81,6 +82,8 @@ def judge(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "break_minutes": campaign.break_minutes,
         "highlights_terms": campaign.highlights_terms,
         "completion": _completion(assessor),
+        "read_url": reverse("judging:message-read", args=[0]),
+        "asks": letters.asks(assessor),
     }
     context = {
         "campaign": campaign,
@@ -173,7 +176,7 @@ class JudgmentHistory(APIView):
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
         """My last judgments, the newest first."""
         assessor = _assessor(request, campaign_id)
-        rows = assign.history(assessor=assessor)
+        rows = history(assessor=assessor)
         return Response({"judgments": [judged_json(judgment, assessor.campaign) for judgment in rows]})
 
 

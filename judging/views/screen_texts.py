@@ -39,6 +39,8 @@ def _plain() -> dict[str, str]:
         "document titled": gettext("Document: %(title)s"),
         "new topic": gettext("New topic: %(title)s."),
         "comment": gettext("Comment"),
+        "you": gettext("You"),
+        "asked": gettext("Sent. The answer will appear here."),
         "comment added": gettext("Comment added"),
         "your comment": gettext("Your comment: %(comment)s"),
         "you gave": gettext("You gave %(grade)s."),

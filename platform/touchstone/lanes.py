@@ -1,14 +1,16 @@
 """Lanes: long work never holds up short work. One table names the lane of each kind of job.
 
 A lane is a queue of Celery and a time limit; at least one worker process serves `quick` alone. A job that takes longer
-than its lane allows goes on in `heavy`, from its beginning; there it is ended.
+than its lane allows goes on in `heavy`, from its beginning; there it is ended. The lane `mail` has no queue: a thread
+of each worker serves it beside the others, so that a mail server that hangs holds up nothing.
 """
 
 from dataclasses import dataclass
 
-QUICK, NUMBERS, HEAVY = "quick", "numbers", "heavy"
+QUICK, NUMBERS, HEAVY, MAIL = "quick", "numbers", "heavy", "mail"
+QUEUES = (QUICK, NUMBERS, HEAVY)
 TICK = "tick"  # no lane: the clock's queue, which every worker serves
-SECONDS = {QUICK: 60, NUMBERS: 600, HEAVY: 3000}  # that a job of the lane may take
+SECONDS = {QUICK: 60, NUMBERS: 600, HEAVY: 3000, MAIL: 300}  # that a job of the lane may take
 MOST_WAITING = 20  # jobs of a person and lane
 
 
@@ -27,12 +29,16 @@ class Kind:
 
 KINDS: tuple[Kind, ...] = (
     Kind("import", QUICK, heavy_from=10_000_000),
+    Kind("look", QUICK, heavy_from=10_000_000),
+    Kind("keep", QUICK, heavy_from=10_000_000),
+    Kind("replace", QUICK, heavy_from=10_000_000),
     Kind("run-upload", QUICK),
     Kind("forecast", QUICK),
     Kind("reuse", QUICK),
     Kind("audit", QUICK),
     Kind("order", QUICK),
     Kind("seal", QUICK),
+    Kind("forgotten", QUICK, is_counted=False),
     Kind("estimate", NUMBERS),
     Kind("estimate-part", NUMBERS, is_counted=False),
     Kind("estimate-merge", NUMBERS, is_counted=False),
@@ -46,6 +52,8 @@ KINDS: tuple[Kind, ...] = (
     Kind("draw", HEAVY),
     Kind("layout", HEAVY, is_counted=False),
     Kind("release", HEAVY),
+    Kind("letters", MAIL, is_counted=False),
+    Kind("notices", NUMBERS),
 )
 PARTS = [kind.key for kind in KINDS if not kind.is_counted]
 _by_key = {kind.key: kind for kind in KINDS}

@@ -32,6 +32,7 @@ ASSESSORS_ADDRESSES = (
     "/login/",
     "/logout/",
     "/language/",
+    "/letters/",
 )
 LINK = "lang"  # the parameter of an entry link; in the session, what the link asked for
 COOKIE_SECONDS = 365 * 24 * 3600
@@ -43,7 +44,7 @@ def is_for_assessors(path: str) -> bool:
     >>> is_for_assessors("/judge/"), is_for_assessors("/manage/"), is_for_assessors("/api/v1/me")
     (True, False, False)
     """
-    return path == "/" or path.startswith(ASSESSORS_ADDRESSES)
+    return path in ("/", "/account/") or path.startswith(ASSESSORS_ADDRESSES)
 
 
 def assessors_language(get_response: Callable[[HttpRequest], HttpResponse]) -> Any:

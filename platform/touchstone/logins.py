@@ -47,13 +47,7 @@ class Login(LoginView):
         if wait is None:
             return super().post(request, *arguments, **named)
         form = self.get_form_class()(request)
-        minutes = math.ceil(wait / 60)
-        words = ngettext(
-            "Too many wrong passwords. Try again in %(n)d minute.",
-            "Too many wrong passwords. Try again in %(n)d minutes.",
-            minutes,
-        )
-        context = self.get_context_data(form=form, refused=words % {"n": minutes})
+        context = self.get_context_data(form=form, refused=too_many_words(wait))
         answer = self.render_to_response(context, status=429)
         answer["Retry-After"] = str(math.ceil(wait))
         return answer
@@ -65,9 +59,24 @@ class Login(LoginView):
         return answer
 
 
+def too_many_words(wait: float) -> str:
+    """Return the sentence for whoever has to wait so many seconds."""
+    minutes = math.ceil(wait / 60)
+    words = ngettext(
+        "Too many wrong passwords. Try again in %(n)d minute.",
+        "Too many wrong passwords. Try again in %(n)d minutes.",
+        minutes,
+    )
+    return words % {"n": minutes}
+
+
+def typed_name(request: HttpRequest) -> str:
+    """Return the name as the form reads it: else every spelling that means the same would have a count of its own."""
+    return unicodedata.normalize("NFKC", request.POST.get("username", "").strip())[:LONGEST_NAME]
+
+
 def _limits(request: HttpRequest) -> list[Limit]:
-    # As the form reads it: else every spelling that means the same name would have a count of its own.
-    name = unicodedata.normalize("NFKC", request.POST.get("username", "").strip())[:LONGEST_NAME]
+    name = typed_name(request)
     device = known_device(request, name)
     if device:
         return [Limit(f"login device {device}", settings.LOGIN_TRIES, WINDOW)]

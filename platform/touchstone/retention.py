@@ -1,16 +1,20 @@
 """How long what is finished is kept, in one table, and the hourly job that removes what is older.
 
 Rows go by `touchstone_prune` alone, a function of the tables' owner: it knows what must stay, refuses to take anything
-younger than 90 days, thins out computations, and writes an event. What is sealed is never pruned.
+younger than 90 days, thins out computations, and writes an event. What is sealed is never pruned. Letters are no facts
+and go without it.
 """
 
 import time
 from dataclasses import dataclass
+from datetime import timedelta
 
 from django.db import connection
 from django.utils import timezone
 
+from judging.services.files import clear_uploads
 from touchstone import jobs
+from touchstone.letters.sending import prune_letters
 
 KIND = "retention"
 
@@ -31,6 +35,7 @@ PERIODS = (
     # One a day and campaign for so long, then one a week; each has thousands of rows.
     Period("computations", 90, at_once=200),
 )
+UPLOADS = timedelta(days=30)  # of imports that were kept: so long they can be read again as something else
 MOST_SECONDS = 300.0  # of a job, half of its lane's time: the next one goes on
 
 
@@ -52,6 +57,8 @@ def prune_by_job(context: jobs.Context) -> None:
             found = prune(period)
             n += found
         context.result[period.what] = n
+    context.result["uploads"] = clear_uploads(UPLOADS)
+    context.result["letters"] = prune_letters()
 
 
 def prune(period: Period) -> int:

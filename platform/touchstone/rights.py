@@ -33,6 +33,7 @@ FUNCTIONS: dict[str, tuple[str, ...]] = {
     "touchstone_erase": (WORKER,),
     "touchstone_prune": (WORKER,),
     "touchstone_remove_import": (WEB, WORKER),
+    "touchstone_take_back": (WEB, WORKER),
 }
 APPEND_ONLY = Rights()
 SEALS = Rights(is_added_by_web=False)  # append-only as well
@@ -46,11 +47,18 @@ TABLES: dict[str, Rights] = {
     "django_migrations": Rights(adds=False),
     "django_session": Rights(changes=EVERY, deletes=True, hidden=EVERY),
     # touchstone
+    "touchstone_accountlink": Rights(
+        changes=("revoked_at", "used_at", "user_id"), deletes=True, hidden=("email", "token_sha256")
+    ),
     "touchstone_apitoken": Rights(changes=("expires_at", "revoked_at"), hidden=("key_sha256",)),
     "touchstone_erasure": APPEND_ONLY,
     "touchstone_event": APPEND_ONLY,
     "touchstone_idempotentrequest": Rights(deletes=True, hidden=EVERY),
     "touchstone_job": Rights(changes=EVERY, hidden=("lease_token",)),
+    "touchstone_letter": Rights(
+        changes=EVERY, deletes=True, hidden=("address", "link", "seed", "text", "title")
+    ),
+    "touchstone_letterrefusal": Rights(deletes=True),
     "touchstone_ratecounter": Rights(changes=("ends_at", "n"), deletes=True, hidden=EVERY),
     "touchstone_seal": SEALS,
     "touchstone_user": Rights(changes=EVERY, hidden=("password", "session_salt")),
@@ -64,7 +72,10 @@ TABLES: dict[str, Rights] = {
     # judging
     "judging_adjudication": APPEND_ONLY,
     "judging_assessor": Rights(
-        changes=("consented_at", "n_judged", "quota", "status", "team", "trained_at"),
+        changes=(
+            *("consented_at", "n_failed", "n_judged", "n_requests", "quota"),
+            *("requests_cost", "status", "team", "trained_at"),
+        ),
     ),
     "judging_assessor_first_topics": Rights(deletes=True),
     "judging_campaign": Rights(changes=EVERY, hidden=("entry_key",)),
@@ -72,6 +83,7 @@ TABLES: dict[str, Rights] = {
     "judging_collection": Rights(changes=EVERY),
     "judging_collectionmember": Rights(deletes=True),
     "judging_document": APPEND_ONLY,
+    "judging_documentimage": APPEND_ONLY,
     "judging_documentversion": APPEND_ONLY,
     "judging_goldanswer": APPEND_ONLY,
     "judging_goldversion": APPEND_ONLY,
@@ -94,7 +106,13 @@ TABLES: dict[str, Rights] = {
         hidden=("participant", "session", "study"),
     ),
     "judging_placesleft": Rights(changes=EVERY),
-    "judging_run": Rights(changes=("description", "group", "is_manual", "may_publish")),
+    "judging_reservation": Rights(changes=EVERY, deletes=True),
+    "judging_run": Rights(
+        changes=(
+            *("description", "group", "is_manual", "may_publish"),
+            *("set_aside_at", "set_aside_why"),
+        )
+    ),
     "judging_scale": APPEND_ONLY,
     "judging_scorelist": APPEND_ONLY,
     "judging_slot": Rights(

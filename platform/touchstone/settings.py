@@ -18,6 +18,7 @@ from django.core.exceptions import ImproperlyConfigured
 from psycopg import pq
 
 from touchstone import embedded, lanes, logs, rights, roles
+from touchstone.mail_settings import *  # noqa: F403
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 VAR = Path(os.environ.get("TOUCHSTONE_VAR", REPOSITORY / "var")).resolve()
@@ -200,6 +201,7 @@ MIDDLEWARE = [
     "touchstone.replica.remembers_writes",
     # Behind the user, who may have chosen, and before whatever may answer with a page.
     "touchstone.languages.assessors_language",
+    "touchstone.readers.readers_zone",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -361,7 +363,7 @@ CELERY_TASK_SERIALIZER = "json"
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_PUBLISH_RETRY = False
 # Work is sent to its lane, with the time limit of the lane; the clock's tick to whichever worker has time.
-CELERY_TASK_QUEUES: dict[str, dict[str, str]] = {name: {} for name in (*lanes.SECONDS, lanes.TICK)}
+CELERY_TASK_QUEUES: dict[str, dict[str, str]] = {name: {} for name in (*lanes.QUEUES, lanes.TICK)}
 CELERY_TASK_DEFAULT_QUEUE = lanes.TICK
 CELERY_TASK_TIME_LIMIT = lanes.SECONDS[lanes.QUICK]
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1

@@ -6,24 +6,37 @@ import time
 from typing import Any
 
 from celery import shared_task
-from celery.signals import after_task_publish, worker_init, worker_ready, worker_shutting_down
+from celery.signals import (
+    after_task_publish,
+    worker_init,
+    worker_ready,
+    worker_shutdown,
+    worker_shutting_down,
+)
 from django.db import DatabaseError, InterfaceError, close_old_connections, connection
 
 from analytics.releases.services.releasing import settle_ended
 from analytics.services.recomputation import start_due_recomputations
 from analytics.services.screening import start_due_screenings
+from judging.services.looking import REPLACE
 from judging.services.places_left import start_due_feasibility
 from sampling.services.auditing import start_due_audits
 from sampling.services.ordering import start_due_orders
-from touchstone import jobs, signs
+from touchstone import jobs, lanes, signs
 from touchstone.api.delivery import tell_webhooks
 from touchstone.api.idempotency import prune_requests
 from touchstone.api.rate_limits import prune_counters
+from touchstone.ledger.replacing import replace_by_job
 from touchstone.ledger.sealing import KIND, seal_by_job, start_due_seals
+from touchstone.letters.queueing import KIND as LETTERS
+from touchstone.letters.sending import send_by_job, start_due_letters
+from touchstone.links import FORGOTTEN, write_password_letters
+from touchstone.notices import start_due_notices
 from touchstone.retention import start_due_retention
 
 logger = logging.getLogger(__name__)
 LIFE_SECONDS, SWEEP_SECONDS, DRAIN_SECONDS = 2.0, 5.0, 0.5
+LAST_LETTER_SECONDS = 20.0
 PRUNING = (prune_counters, prune_requests)
 
 
@@ -37,6 +50,21 @@ def seal(context: jobs.Context) -> None:
     seal_by_job(context)
 
 
+@jobs.handler(REPLACE)
+def replace_files(context: jobs.Context) -> None:
+    replace_by_job(context)
+
+
+@jobs.handler(FORGOTTEN, needs_room=False)
+def _write_password_letters(context: jobs.Context) -> None:
+    write_password_letters(context)
+
+
+@jobs.handler(LETTERS, needs_room=False)
+def send_letters(context: jobs.Context) -> None:
+    send_by_job(context)
+
+
 @shared_task(name="touchstone.tasks.tick")
 def tick() -> None:
     """Beat calls this; two beats at once do no harm, because periodic jobs are unique by (name, period)."""
@@ -48,6 +76,8 @@ def tick() -> None:
         start_due_feasibility,
         start_due_seals,
         start_due_retention,
+        start_due_notices,
+        start_due_letters,
     )
     for step in (jobs.sweep, *due, settle_ended, *PRUNING):
         try:
@@ -81,7 +111,7 @@ def watch_over_jobs(sender: Any, **_: object) -> None:
 
     def watch() -> None:
         name, swept_at = jobs.worker_name(), -SWEEP_SECONDS
-        served = set(sender.app.amqp.queues.consume_from)  # --queues, or all of them
+        served = {*sender.app.amqp.queues.consume_from, lanes.MAIL}  # --queues, or all of them
         while True:
             try:
                 if _is_stopping.is_set():
@@ -126,3 +156,29 @@ def tell_of_events(**_: object) -> None:
             time.sleep(SWEEP_SECONDS)
 
     threading.Thread(target=tell, daemon=True, name="webhooks").start()
+
+
+_is_sending = threading.Lock()
+
+
+@worker_ready.connect
+def serve_mail(**_: object) -> None:
+    """Each worker sends letters beside its jobs: a mail server that hangs holds up no other lane."""
+
+    def serve() -> None:
+        while not _is_stopping.is_set():
+            try:
+                with _is_sending:
+                    jobs.work(lanes.MAIL)
+            except Exception:  # the database restarts: say so and go on
+                logger.warning("the lane of letters failed", exc_info=True)
+                connection.close()
+            _is_stopping.wait(LIFE_SECONDS)
+
+    threading.Thread(target=serve, daemon=True, name="mail").start()
+
+
+@worker_shutdown.connect
+def end_sending(**_: object) -> None:
+    """Let the letter that is being handed over come to its end: else nobody would know whether it was sent."""
+    _is_sending.acquire(timeout=LAST_LETTER_SECONDS)

@@ -3,18 +3,34 @@
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
-from touchstone import account, languages, logins, views, webhook_pages
+from touchstone import (
+    account,
+    languages,
+    letter_pages,
+    link_pages,
+    logins,
+    token_pages,
+    views,
+    webhook_pages,
+)
 
 urlpatterns = [
     path("", views.home, name="home"),
     path("login/", logins.Login.as_view(), name="login"),
+    path("login/forgotten/", link_pages.password_request, name="forgotten"),
+    path("login/invited/<str:token>/", link_pages.invitation, name="link-invitation"),
+    path("login/password/<str:token>/", link_pages.new_password, name="link-password"),
+    path("login/address/<str:token>/", link_pages.address, name="link-address"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("language/", languages.choose, name="language"),
-    path("account/tokens/", account.tokens, name="account-tokens"),
-    path("account/tokens/<int:token_id>/revoke/", account.revoke, name="account-token-revoke"),
+    path("account/", account.account, name="account"),
+    path("account/tokens/", token_pages.tokens, name="account-tokens"),
+    path("account/tokens/<int:token_id>/revoke/", token_pages.revoke, name="account-token-revoke"),
     path("account/webhooks/", webhook_pages.webhooks, name="account-webhooks"),
     path("account/webhooks/<uuid:webhook_id>/switch/", webhook_pages.switch, name="account-webhook-switch"),
     path("account/webhooks/<uuid:webhook_id>/test/", webhook_pages.test, name="account-webhook-test"),
+    path("account/letters/", letter_pages.letters, name="account-letters"),
+    path("letters/off/<str:token>/", letter_pages.off, name="letters-off"),
     path("livez", views.alive, name="livez"),
     path("readyz", views.ready, name="readyz"),
     path("jobs/<uuid:job_id>/", views.job_page, name="job"),

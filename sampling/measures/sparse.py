@@ -88,6 +88,16 @@ class SparseRuns:
             kept = kept[np.lexsort((place[self.run[kept]], self.item[kept]))]
         return SparseRuns(chosen.size, self.n_items, place[self.run[kept]], self.item[kept], self.value[kept])
 
+    def followed_by(self, other: "SparseRuns") -> "SparseRuns":
+        """Return the table with the runs of another one of the same items behind its own."""
+        if other.n_items != self.n_items:
+            raise ValueError(f"items must be the same {self.n_items}, got {other.n_items}")
+        run = np.concatenate([self.run, other.run + np.int32(self.n_runs)])
+        item = np.concatenate([self.item, other.item])
+        order = np.lexsort((run, item))
+        value = np.concatenate([self.value, other.value])
+        return SparseRuns(self.n_runs + other.n_runs, self.n_items, run[order], item[order], value[order])
+
     def dense(self, start: int = 0, stop: int | None = None) -> NDArray[Any]:
         """Return the items from start to stop as an array, shape (n_runs, stop - start)."""
         stop = self.n_items if stop is None else min(stop, self.n_items)

@@ -15,7 +15,7 @@ from sampling.arrays import run_table
 from sampling.audit_plan import Auditable, middle_grades
 from sampling.contrasts import contrast_among
 from sampling.design_options import TOPIC_SELECTIONS
-from sampling.frames import item_probabilities, load_frame, returned_in_frame
+from sampling.frames import item_probabilities, load_frame, returned_in_frame, tags_of_then
 from sampling.judged import judged_items
 from sampling.measures.design_weights import PriorGrades, design_weights
 from sampling.measures.families import FloatArray, Measure, grade_gains, weights_of_runs
@@ -70,7 +70,7 @@ SELECT a.grade, g.grade, count(*)
          WHERE s.campaign_id = %s AND (s.purpose = 'check' OR s.was = 'check')
          ORDER BY j.item_id, j.assessor_id, j.sequence DESC) g
   JOIN judging_item i ON i.id = g.item_id
-  JOIN judging_goldanswer a ON a.topic_id = i.topic_id AND a.document_id = i.document_id
+  JOIN judging_goldanswer a ON a.topic_id = i.topic_id AND a.document_id = i.document_id AND a.grade IS NOT NULL
  GROUP BY 1, 2
 """
 
@@ -169,7 +169,7 @@ def _weights(
     runs = list(campaign.collection.runs.all())
     pairs = pl.DataFrame([item.key[:2] for item in items], schema=list(ITEM_COLUMNS), orient="row")
     run_ids = [run.run_id for run in runs]
-    rows = [run_ids.index(name) for name in of_runs] or asked_runs(newest, run_ids)
+    rows = [run_ids.index(name) for name in of_runs] or asked_runs(newest, tags_of_then(newest, runs))
     asked, depth = [runs[run] for run in rows], newest.parameters["depth"]
     n_topics = len(newest.parameters["topics"])
     if measure.kind.is_sum:

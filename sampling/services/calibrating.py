@@ -41,7 +41,7 @@ SELECT t.topic_id, d.doc_id, g.grade
 GOLD_OF_COLLECTION = """
 SELECT t.topic_id, d.doc_id, g.grade
   FROM judging_goldanswer g JOIN judging_topic t ON t.id = g.topic_id JOIN judging_document d ON d.id = g.document_id
- WHERE t.collection_id = %s AND (%s::timestamptz IS NULL OR g.created_at < %s)
+ WHERE t.collection_id = %s AND g.grade IS NOT NULL AND (%s::timestamptz IS NULL OR g.created_at < %s)
 """
 
 

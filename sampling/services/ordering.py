@@ -25,7 +25,7 @@ from judging.services.places import exchange_places
 from sampling.arrays import FloatArray, IndexArray
 from sampling.expert_pools import topic_pools
 from sampling.experts import Preferences, consensus
-from sampling.frames import FrameRefused, load_frame, mean_gains, newest_draw, returned_in_frame
+from sampling.frames import FrameRefused, load_frame, mean_gains, newest_draw, pooled_runs, returned_in_frame
 from sampling.judging_order import leading
 from sampling.minimal import Difference, ModelTopic, StoppingRule, shift_to_prevalence
 from sampling.minimal_collection import ModelLook, look
@@ -146,8 +146,7 @@ def _state_of(draw: Draw, progress: Progress) -> DrawState:
 def _fresh_state(draw: Draw, progress: Progress) -> DrawState:
     """Return the topics before any judgment: their documents as likely as the runs together say, at the prevalence."""
     frame = load_frame(draw)
-    by_id = {run.run_id: run for run in draw.campaign.collection.runs.all()}
-    runs = [by_id[run_id] for run_id in draw.parameters["pooled"] if run_id in by_id]
+    runs = pooled_runs(draw)
     returned = returned_in_frame(frame, runs, draw.parameters["depth"])
     names: list[str] = frame["topic_id"].unique().sort().to_list()
     topic_index = frame["topic_id"].cast(pl.Enum(names)).to_physical().to_numpy().astype(np.int64)

@@ -11,7 +11,7 @@ from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Run
 from sampling.contrasts import Importance, default_sizes, importance, single_draw_probability
 from sampling.expert_pools import prior_of_experts
-from sampling.frames import FrameRefused, collection_pool
+from sampling.frames import FrameRefused, collection_pool, newest_draw, pooled_runs
 from sampling.measures.design_weights import DesignWeights, PriorGrades, design_weights
 from sampling.measures.families import FloatArray, Measure, grade_gains
 from sampling.pooling import Pool, prior_utility
@@ -94,14 +94,22 @@ def population_of(campaign: Campaign, design: Design) -> Population:
     return Population(weights=weights, says=says, **common)
 
 
+def _runs_to_pool(campaign: Campaign) -> tuple[list[Run], list[Run]]:
+    """Return the collection's runs, and those set aside that the batches so far have pooled: their pairs stay."""
+    newest = newest_draw(campaign)
+    pooled = [] if newest is None else pooled_runs(newest)
+    return list(campaign.collection.runs.all()), [run for run in pooled if run.set_aside_at is not None]
+
+
 def pairs_of_design(campaign: Campaign, design: Design) -> dict[str, Any]:
     """Return the fields of `PooledPairs`, or refuse the design by name."""
-    runs = list(campaign.collection.runs.all())
-    if not runs:
+    known, aside = _runs_to_pool(campaign)
+    runs = [*known, *aside]
+    if not known:
         raise DrawRefused("the collection has no runs: there is nothing to pool")
     topics = sorted(campaign.collection.topics.values_list("topic_id", flat=True))
     try:
-        rows = question_rows(design, [run.run_id for run in runs])
+        rows = question_rows(design, [run.run_id for run in known])
         measure = design.parse_measure()
         if measure.last_rank > design.depth:
             raise DrawRefused(

@@ -8,7 +8,7 @@ from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign, Item
 from sampling.audit_plan import Auditable
 from sampling.design_options import WHOLE_TOPICS
-from sampling.frames import item_probabilities, load_frame, returned_in_frame
+from sampling.frames import item_probabilities, load_frame, returned_in_frame, tags_of_then
 from sampling.judged import Judged, relevance_given_grade
 from sampling.measures.families import FloatArray, grade_gains
 from sampling.measures.registry import parse_measure
@@ -106,5 +106,5 @@ def _spread(
     relevant = measure.relevant_grade or campaign.scale.relevant_grade
     gains = grade_gains(measure, campaign.scale.gains(), relevant)
     outlook = topic_outlook(ranks, measure, relevance, float(gains[relevant:].mean()))
-    spread = outlook.spread(newest.question, asked_runs(newest, [run.run_id for run in runs]))
+    spread = outlook.spread(newest.question, asked_runs(newest, tags_of_then(newest, runs)))
     return with_floor(spread) if spread.any() else np.ones(spread.size)

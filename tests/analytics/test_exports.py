@@ -16,10 +16,11 @@ from analytics.services.exports import (
     qrels_jg_lines,
     qrels_lines,
 )
+from judging.judgment_tables import read_crowd_labels
 from judging.models import Adjudication, GoldAnswer, Judgment
 from judging.services.errors import NotFound
 from judging.services.judgment_files import import_judgments
-from judging.trec import JudgmentRecord, read_crowd_labels, read_qrels_jg
+from judging.trec import JudgmentRecord, read_qrels_jg
 from sampling.models import DrawEntry
 from touchstone.event_details import details_with_names
 from touchstone.models import Event, User

@@ -20,6 +20,7 @@ from judging.models import Judgment, Slot, StuckItem
 from judging.services.assign import revise, submit
 from judging.services.leases import requeue
 from judging.services.places_left import compute_places_left
+from touchstone.api import pagination
 from touchstone.models import User
 
 pytestmark = pytest.mark.django_db
@@ -169,6 +170,21 @@ def test_pages_by_a_digest_go_on_where_the_one_before_ended(campaign, alice):
             address = answer["next"]
         assert len(found) == 6, order
         assert set(found) == {str(pk) for pk in items}, order
+
+
+def test_an_order_by_digests_with_other_filters_looks_at_so_many_items(campaign, alice, monkeypatch):
+    _, _, items = judge_pairs(campaign, [(0, 3), (2, 2), (1, 2), (3, 1), (1, 1), (0, 1)])
+    recompute(campaign=campaign)
+    monkeypatch.setattr(pagination, "LOOKED_AT", 2)
+    address = reverse("console:api-items", args=[campaign.pk]) + "?order=-spread&grade=1"
+    found = []
+    while address:
+        answer = alice.get(address).json()
+        found += [row["id"] for row in answer["results"]]
+        address = answer["next"]
+    assert set(found) == {str(items[place]) for place in (2, 3, 4, 5)}
+    assert found[0] == str(items[3])
+    assert len(found) == 4
 
 
 def test_an_order_by_digests_stands_alone(campaign, alice):

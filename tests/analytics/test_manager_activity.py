@@ -2,17 +2,18 @@
 
 import uuid
 from datetime import UTC, datetime
+from decimal import Decimal
 
 import pytest
+from django.db import transaction
 from django.db.models import Sum
-from small_campaign import give, judge_all, make_assessor, make_campaign, slots
+from small_campaign import give, judge_all, lease, make_assessor, make_campaign, slots
 
-from analytics.services import activity
 from analytics.services.activity import a_day, filled_days, filled_hours
 from analytics.services.costs import costs
 from analytics.services.recomputation import recompute
 from judging.models import Assessor, Campaign, Judgment, MachineCall
-from judging.services.assign import revise
+from judging.services.assign import revise, submit
 
 NOW = datetime(2026, 11, 21, 12, 30, tzinfo=UTC)
 
@@ -54,23 +55,31 @@ def test_agreement_is_the_share_of_others_with_the_same_grade(campaign):
     }
 
 
-def test_machines_have_a_series_of_their_own_and_their_requests_are_summed_once(campaign, monkeypatch):
+def test_machines_have_a_series_of_their_own_and_their_failures_are_no_judgments(campaign):
     robot = make_assessor(campaign, "robot")
     Assessor.objects.filter(pk=robot.pk).update(kind="machine")
-    give(robot, slots(campaign)[0], 1)
+    first, second = slots(campaign, number=1)[:2]
+    give(robot, first, 1)
+    token = lease(robot, second)
+    submit(assessor=robot, token=token, client_token=uuid.uuid4(), grade=None, obstacle="failed")
+    assert recompute(campaign=campaign).activity["series"]["machine"][0] == 1
+    robot.refresh_from_db()
+    assert (robot.n_judged, robot.n_failed) == (2, 1)
+
+
+def test_requests_and_their_cost_are_counted_as_they_are_stored(campaign):
+    robot, other = make_assessor(campaign, "robot"), make_assessor(campaign, "other")
     call = {"assessor": robot, "lease_token": uuid.uuid4(), "model": "m", "status": "answered"}
     for cost in ("0.25", "0.5"):
         MachineCall.objects.create(**call, cost=cost)
-    found = recompute(campaign=campaign).activity
-    assert found["series"]["machine"][0] == 1
-    assert found["calls"]["n"] == 0  # of the last minute: some of it may not be visible yet
-    monkeypatch.setattr(activity, "CALLS", activity.CALLS.replace("1 minute", "0 seconds"))
-    found = recompute(campaign=campaign).activity["calls"]
-    assert (found["n"], found["cost"]) == (2, pytest.approx(0.75))
-    MachineCall.objects.create(**call, cost="1")
-    for _ in range(2):  # nothing is counted twice
-        found = recompute(campaign=campaign).activity["calls"]
-        assert (found["n"], found["cost"]) == (3, pytest.approx(1.75))
+    robot.refresh_from_db()
+    assert (robot.n_requests, robot.requests_cost) == (2, Decimal("0.75"))
+    with transaction.atomic():
+        MachineCall.objects.create(**call, cost="1")
+        transaction.set_rollback(True)  # what is not stored is not counted
+    robot.refresh_from_db()
+    other.refresh_from_db()
+    assert (robot.n_requests, other.n_requests) == (2, 0)
 
 
 def test_days_and_hours_are_filled_with_zeros_from_the_first_that_has_any():
@@ -110,9 +119,8 @@ def test_costs_so_far_and_in_the_end(each, gold, wanted):
     campaign = Campaign(cost_per_judgment=each, cost_per_gold=gold)
     counts = {
         "series": {"bronze": [100, 1], "machine": [25, 1], "gold": [5, 1]},
-        "calls": {"cost": 3.0},
     }
-    found = costs(campaign, counts, counted=100, left=40, gold_left=7)
+    found = costs(campaign, counts, counted=100, left=40, gold_left=7, of_machines=3.0)
     assert (found.so_far, found.expected) == (pytest.approx(wanted[0]), pytest.approx(wanted[1]))
     assert found.overhead == pytest.approx(1.25)  # 125 stored for 100 that count
     assert found.of_machines == 3.0

@@ -147,7 +147,12 @@ def test_the_overview_says_what_needs_the_manager_and_when_nothing_does(alice, j
             "is_active": "on",
         },
     )
-    assert "No action is needed now." in page(alice, "console:campaign", judged.pk)
+    text = page(alice, "console:campaign", judged.pk)
+    assert "One document is in question." in text
+    assert "Nothing needs you now." not in text
+    item = judged.computations.last().disputed_items.get().item_id
+    alice.post(reverse("console:decide", args=[judged.pk]), {"item": item, "verdict": "stands"})
+    assert "Nothing needs you now." in page(alice, "console:campaign", judged.pk)
     bob = judged.assessors.get(user__username="bob")
     Flag.objects.create(assessor=bob, computation=judged.computations.last(), evidence="weak")
     text = page(alice, "console:campaign", judged.pk)
@@ -323,8 +328,8 @@ def test_one_post_decides_and_the_next_item_follows(alice, judged):
     n = alice.get(here).context["n_left"]
     sent = {"item": first.item_id, "grade": 3, "reason": " both read it again ", "position": first.position}
     answer = alice.post(reverse("console:decide", args=[judged.pk]), sent)
-    assert answer.url == f"{here}?after={first.position}"
     made = Adjudication.objects.get()
+    assert answer.url == f"{here}?done={made.pk}&after={first.position}"
     assert (made.grade, made.reason, made.decided_by.username) == (3, "both read it again", "alice")
     answer = alice.get(answer.url)
     assert answer.context["n_left"] == n - 1
@@ -355,9 +360,10 @@ def test_the_queue_has_an_end_a_beginning_and_an_empty_state(alice, judged):
     for strange in ("x", "-1", "²", "9" * 40):
         assert "Your grade" in page(alice, "console:adjudication", judged.pk, after=strange)
     boss = User.objects.get(username="alice")
+    assert "Let it stand" in page(alice, "console:adjudication", judged.pk)
     for one in judged.computations.last().disputed_items.all():
         Adjudication.objects.create(item=one.item, grade=0, decided_by=boss)
-    assert "No grade is in question" in page(alice, "console:adjudication", judged.pk)
+    assert "No document is in question" in page(alice, "console:adjudication", judged.pk)
 
 
 def test_without_numbers_the_queue_says_so(alice, campaign):

@@ -1,6 +1,7 @@
 """The steps from nothing to an open campaign: what each says, where it leads, and what it refuses."""
 
 import pytest
+from django.core.files.base import ContentFile
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
@@ -8,9 +9,10 @@ from small_campaign import make_assessor, make_collection, make_undrawn
 
 import judging.tasks  # noqa: F401 (registers the job)
 from judging.models import Campaign, Collection, Document, Topic
+from judging.services.keeping import keep
+from judging.services.looking import look, queue_look
 from sampling.questions import Design
 from sampling.services.drawing import draw
-from touchstone import jobs
 from touchstone.models import Event, Job, User
 
 pytestmark = pytest.mark.django_db
@@ -83,7 +85,9 @@ def test_the_last_step_says_what_is_missing_and_opens_when_nothing_is(alice, tmp
     assert alice.get(address).context["missing"].key == "design"
     draw(campaign=campaign, design=Design("pool", (), measure="DCG@10", depth=10, budget=42), seed=1)
     assert alice.get(address).context["missing"].key == "people"
-    assert "Open for judging</button>" not in alice.get(address).content.decode()
+    text = alice.get(address).content.decode()
+    assert "Open for judging</button>" in text  # without people it can be opened, with advice
+    assert "Nobody can judge yet: add or invite an assessor." in text
     people = reverse("console:setup-step", args=[campaign.pk, "people"])
     assert alice.post(people, {"username": "", "tier": "bronze"}).status_code == 400
     assert alice.post(people, {"username": "bob", "tier": "bronze"}).url == people
@@ -111,41 +115,31 @@ def test_the_last_step_says_what_is_missing_and_opens_when_nothing_is(alice, tmp
     assert set(states(alice.get(address)).values()) == {"done"}
 
 
-def test_an_upload_of_a_step_is_queued_and_comes_back_to_it(alice, tmp_path):
+@pytest.mark.parametrize("step", ["documents", "runs"])
+def test_an_upload_of_a_step_is_looked_at_and_leads_to_its_page(alice, tmp_path, step):
     collection = make_collection(tmp_path)
-    address = reverse("console:setup-collection", args=[collection.pk, "runs"])
-    file = SimpleUploadedFile("more.run", b"t0 Q0 t0d00 1 1 more\n")
-    assert alice.post(address, {"kind": "topics", "files": file}).status_code == 400  # has no place here
-    assert alice.post(address, {"kind": "runs"}).status_code == 400
+    address = reverse("console:setup-collection", args=[collection.pk, step])
+    assert alice.post(address, {}).status_code == 400
     assert not Job.objects.exists()
-    file.seek(0)
-    answer = alice.post(address, {"kind": "runs", "files": file})
-    job = Job.objects.get(kind="import")
-    assert answer.url.startswith(reverse("job", args=[job.pk]))
-    assert "setup%2Fruns" in answer.url
+    file = SimpleUploadedFile("more.run", b"t0 Q0 t0d00 1 1 more\n")
+    answer = alice.post(address, {"files": file})
+    made = collection.imports.get(state="looked-at")
+    assert answer.url == reverse("console:manage-import", args=[collection.pk, made.pk])
+    assert Job.objects.get().kind == "look"
+    assert "more.run" in alice.get(address).content.decode()
 
 
 @pytest.mark.parametrize("is_manual", [True, False])
-def test_runs_of_an_upload_are_marked_as_manual_where_the_manager_says_so(
-    alice, tmp_path, monkeypatch, is_manual
-):
-    monkeypatch.setattr(
-        jobs, "HEARTBEAT_SECONDS", 600.0
-    )  # its own connection cannot see the test's transaction
+def test_a_run_of_an_upload_is_marked_as_manual_where_the_manager_says_so(alice, tmp_path, is_manual):
     collection = make_collection(tmp_path)
-    address = reverse("console:manage-collection", args=[collection.pk])
-    assert "Manual runs: a person took part in making them" in alice.get(address).content.decode()
-    for page, tag in (
-        (address, "one"),
-        (reverse("console:setup-collection", args=[collection.pk, "runs"]), "two"),
-    ):
-        file = SimpleUploadedFile(f"{tag}.run", f"t0 Q0 t0d00 1 1 {tag}\n".encode())
-        sent = {"kind": "runs", "files": file} | ({"is_manual": "on"} if is_manual else {})
-        assert alice.post(page, sent).status_code == 302
-        jobs.run(Job.objects.filter(kind="import").latest("created_at").pk)
-        assert collection.runs.get(run_id=tag).is_manual == is_manual
-    shown = alice.get(address).content.decode()
-    assert shown.count('<span class="tag">manual</span>') == (2 if is_manual else 0)
+    text = b"t0 Q0 t0d00 1 1 one\n"
+    made = queue_look(collection=collection, files=[ContentFile(text, name="one.run")], user=None)
+    look(made)
+    choices = {"one.run": {"kind": "runs", "is_manual": is_manual}}
+    keep(made, files=[{"name": name, **chosen} for name, chosen in choices.items()], actor=None)
+    assert collection.runs.get(run_id="one").is_manual == is_manual
+    shown = alice.get(reverse("console:manage-collection", args=[collection.pk])).content.decode()
+    assert shown.count('<span class="tag">manual</span>') == int(is_manual)
 
 
 def test_unknown_steps_and_steps_of_others_are_absent(alice, tmp_path):

@@ -240,7 +240,6 @@ def test_an_item_without_a_score_is_predicted_like_its_neighbours():
     judged = np.arange(0, 60, 2)
     arrays = arrays_of(
         draw=Draw(selection="poisson", batch=1, parameters={"pooled": ["a", "b", "c"], "depth": 60}),
-        runs=[type("Run", (), {"run_id": name}) for name in "abc"],
         frame=frame,
         returned=from_dense(ranks),
         topic_index=np.repeat([0, 1], 30),
@@ -254,6 +253,7 @@ def test_an_item_without_a_score_is_predicted_like_its_neighbours():
         n_grades=2,
         relevant_grade=1,
     )
+    vars(arrays)["ranks_of_pool"] = arrays.returned
     predicted = Predictions(arrays).of_gains(np.array([0.0, 3.0]), 1)
     assert np.isfinite(predicted).all()
     assert predicted.min() > 0.0

@@ -160,6 +160,10 @@ def test_a_name_is_taken_once(alice, campaign, tmp_path):
     alice.patch(there(other), 409, name=campaign.name)
     alice.post("/campaigns", 409, collection=str(other.collection_id), name=campaign.name)
     assert Campaign.objects.get(pk=other.pk).name == other.name
+    alice.post(f"{there(campaign)}/delete", confirmation=campaign.name)
+    assert alice.patch(there(other), name=campaign.name)["name"] == campaign.name
+    alice.post(f"{there(campaign)}/restore", 409)
+    assert alice.post(f"{there(campaign)}/restore", name="again")["name"] == "again"
 
 
 def test_a_campaign_is_opened_and_closed(alice, campaign, tmp_path):

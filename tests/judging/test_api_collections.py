@@ -91,11 +91,18 @@ def test_a_bad_collection_is_refused(alice, body):
     assert not Collection.objects.exists()
 
 
-def test_a_name_is_taken_once_also_by_what_was_deleted(alice, collection):
-    alice.post("/collections", 400, name=collection.name)
+def test_the_name_of_a_deleted_collection_is_free_and_it_comes_back_under_another(alice, collection):
+    alice.post("/collections", 409, name=collection.name)  # the control
     alice.post(f"{there(collection)}/delete", confirmation=collection.name)
-    alice.post("/collections", 400, name=collection.name)
-    assert Collection.objects.count() == 1
+    alice.post("/collections", 201, name=collection.name)
+    refused = alice.post(f"{there(collection)}/restore", 409)
+    assert refused["title"] == "This name is already taken; choose another one"
+    alice.post(f"{there(collection)}/restore", 409, name=collection.name)
+    alice.post(f"{there(collection)}/restore", 400, name="x" * 101)
+    assert alice.post(f"{there(collection)}/restore", name="the first")["name"] == "the first"
+    event = Event.objects.get(verb="restored")
+    assert event.detail == {"name": "the first", "was": collection.name}
+    assert Collection.objects.filter(deleted_at=None).count() == 2
 
 
 def test_lists_show_what_one_may_see_and_find_by_name(alice, maria, rita, tmp_path):

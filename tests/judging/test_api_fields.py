@@ -13,17 +13,19 @@ from django.urls import reverse
 from rest_framework import serializers
 from rest_framework.mixins import ListModelMixin
 from small_campaign import give, lease, make_assessor, make_campaign, slots
+from worlds import look_at_topics
 
 from console.api.urls import urlpatterns
-from judging.models import Invitation, Message, Participant
+from judging.models import GoldAnswer, Invitation, Message, Participant
 from judging.serializers.strict import Token
-from touchstone.models import Job
+from touchstone.models import Event, Job
 
 pytestmark = pytest.mark.django_db
 
 # The resources that write and list the facts of judging.
 FACTS = {
-    "assessors", "campaigns", "collections", "contents", "crowd", "jobs", "judgments", "me", "training",
+    "assessors", "campaigns", "collections", "contents", "corrections", "crowd", "imports", "jobs", "judgments",
+    "leases", "me", "opening", "questions", "taking_back", "training",
 }  # fmt: skip
 # What may be sent to whom; `None`: the request has no body. Written by hand, from what the screens may change.
 COLLECTION = {"name", "description", "shows_html", "source", "licence", "may_publish_documents"}
@@ -37,6 +39,15 @@ WRITABLE: dict[str, set[str] | None] = {
     "api-collection-delete post": {"confirmation"},
     "api-collection-restore post": None,
     "api-members put": {"is_restricted", "members"},
+    "api-document-versions post": {"why", "title", "text", "is_html"},
+    "api-topic-versions post": {"why", "title", "description", "narrative"},
+    "api-gold-versions post": {"why", "grade"},
+    "api-import-remove post": {"why"},
+    "api-import-keep post": {"files"},
+    "api-import-replace post": {"files", "why", "with"},
+    "api-import-take-back post": {"why"},
+    "api-run-set-aside post": {"why"},
+    "api-run-take-in post": None,
     "api-run patch": {"description", "may_publish", "is_manual", "group"},
     "api-campaigns post": RULES | {
         "collection", "grades", "relevant_grade", "judgments_per_item", "gold_check_rate", "gold_check_exposures",
@@ -64,21 +75,32 @@ WRITABLE: dict[str, set[str] | None] = {
     "api-training-items post": {"n", "seed"},
     "api-training-rules put": {"attempts", "pass_share"},
     "api-training-explanations put": {"explanations"},
-    "api-adjudications post": {"item", "grade", "reason"},
+    "api-adjudications post": {"item", "grade", "reason", "verdict"},
     "api-leases-release-expired post": None,
     "api-lease-release post": None,
+    "api-question-answer post": {"text", "is_sure"},
+    "api-question-close post": None,
     "api-job-cancel post": None,
     "api-my-consent post": {"agrees"},
     "api-my-training post": {"position", "attempt", "grade"},
     "api-my-message-read post": None,
+}  # fmt: skip
+# What may be said of one of an import's `files`.
+FILE_CHOICES = {
+    "name", "kind", "file_format", "encoding", "delimiter", "mapping", "numbers_rows", "joins_ids", "is_html",
+    "description", "is_manual", "group", "list_name", "assessor_kind", "campaign", "skips_unknown", "grade_map",
+    "as_gold", "source_name", "method_codes", "complete", "repeats", "gold_chosen", "by_topic",
 }  # fmt: skip
 UPLOADS = {"api-imports post"}  # a form of several parts: below
 FILTERS: dict[str, set[str]] = {
     "api-collections": {"name", "search", "is_restricted", "order"},
     "api-deleted-collections": {"order"},
     "api-deleted-campaigns": {"collection", "order"},
-    "api-topics": {"topic_id", "order"},
-    "api-documents": {"doc_id", "order"},
+    "api-document-versions": {"number", "order"},
+    "api-topic-versions": {"number", "order"},
+    "api-gold-versions": {"number", "order"},
+    "api-topics": {"topic_id", "q", "order"},
+    "api-documents": {"doc_id", "q", "order"},
     "api-runs": {"run_id", "may_publish", "is_manual", "group", "order"},
     "api-scores": {"name", "order"},
     "api-gold-answers": {"topic_id", "doc_id", "source", "grade", "order"},
@@ -102,6 +124,7 @@ FILTERS: dict[str, set[str]] = {
     },
     "api-adjudications": {"item", "topic_id", "decided_by", "order"},
     "api-leases": {"assessor", "is_expired", "order"},
+    "api-questions": {"is_unread", "is_from_assessor", "assessor", "item", "order"},
     "api-jobs": {"kind", "state", "since", "requested_by", "order"},
     "api-my-campaigns": {"order"},
     "api-my-judgments": {"order"},
@@ -109,6 +132,7 @@ FILTERS: dict[str, set[str]] = {
 }  # fmt: skip
 PAGES = {"cursor", "page_size"}
 AT_ONCE = 120  # names in one request: a body has at most 10 kB
+FILTERS_AT_ONCE = 500  # a query has at most 1000 names
 ALL_ROWS = "SELECT md5(coalesce(string_agg(t::text, '|' ORDER BY t::text), '')) FROM {table} t"
 MADE_BY_REQUESTS = {"touchstone_ratecounter", "touchstone_idempotentrequest", "django_session"}
 
@@ -142,13 +166,22 @@ def world(db, tmp_path):
     named = {
         "campaign_id": campaign.pk,
         "collection_id": collection.pk,
+        "file_format": "csv",
         "document_pk": collection.documents.first().pk,
         "run_pk": collection.runs.first().pk,
         "assessor_id": bob.pk,
         "invitation_id": alice.post(f"/campaigns/{campaign.pk}/invitations", 201)["id"],
         "item_id": slots(campaign)[0].item_id,
         "token": token,
+        "topic_pk": collection.topics.first().pk,
+        "answer_pk": GoldAnswer.objects.filter(topic__collection=collection).first().pk,
+        "import_id": look_at_topics(collection, alice.user).pk,
+        "api-import-remove import_id": Event.objects.filter(verb="imported topics").latest("pk").pk,
         "job_id": Job.objects.create(kind="estimate", payload={"campaign": str(campaign.pk)}).pk,
+        **dict.fromkeys(
+            ["api-question-answer message_id", "api-question-close message_id"],
+            Message.objects.create(assessor=bob, sender=bob.user, text="?", is_from_assessor=True).pk,
+        ),
         "message_id": Message.objects.create(assessor=bob, sender=alice.user, text="x").pk,
     }
     assert Invitation.objects.exists()
@@ -169,7 +202,8 @@ def writes() -> list[str]:
 
 def address(world, name):
     wanted = next(keys for other, _, keys in views() if other == name)
-    return reverse(f"console:{name}", kwargs={key: world["named"][key] for key in wanted})
+    named = world["named"]
+    return reverse(f"console:{name}", kwargs={key: named.get(f"{name} {key}", named[key]) for key in wanted})
 
 
 def whose(world, name):
@@ -215,6 +249,7 @@ def test_an_upload_takes_no_other_field_either(world):
     listed = {
         "kind", "files", "file_format", "is_html", "description", "is_manual", "group", "list_name", "as_gold",
         "source_name", "grade_map", "assessor_kind", "campaign", "method_codes",
+        "look", "complete", "repeats", "gold_chosen", "by_topic",
     }  # fmt: skip
     unknown = set()
     for start in range(0, len(NAMES), AT_ONCE):
@@ -224,6 +259,22 @@ def test_an_upload_takes_no_other_field_either(world):
         faults = answer.json()["errors"]
         unknown |= {key for key, reasons in faults.items() if reasons == ["there is no such field"]}
     assert unknown == {*NAMES, "nothing"} - listed
+    assert snapshot() == before
+
+
+@pytest.mark.parametrize("name", ["api-import-keep", "api-import-replace"])
+def test_no_field_of_a_kept_file_is_written_that_is_not_listed(world, name):
+    before = snapshot()
+    unknown = set()
+    for start in range(0, len(NAMES), AT_ONCE):
+        choice = dict.fromkeys(NAMES[start : start + AT_ONCE], 1) | {"nothing": 1}
+        answer = world["alice"].client.post(
+            address(world, name), json.dumps({"files": [choice]}), content_type="application/json"
+        )
+        assert answer.status_code == 400
+        faults = answer.json()["errors"]["files"]["0"]
+        unknown |= {key for key, reasons in faults.items() if reasons == ["there is no such field"]}
+    assert unknown == {*NAMES, "nothing"} - FILE_CHOICES
     assert snapshot() == before
 
 
@@ -242,10 +293,15 @@ def test_what_has_no_body_passes_over_what_is_sent(world):
 
 
 def test_no_list_is_filtered_by_what_is_not_listed(world):
+    asked = [*NAMES, "nothing"]
     for name, listed in FILTERS.items():
-        answer = whose(world, name).get(address(world, name), dict.fromkeys([*NAMES, "nothing"], "1"))
-        assert answer.status_code == 400, name
-        assert answer.json()["errors"].keys() == {*NAMES, "nothing"} - listed - PAGES, name
+        unknown: set[str] = set()
+        for start in range(0, len(asked), FILTERS_AT_ONCE):
+            query = dict.fromkeys(asked[start : start + FILTERS_AT_ONCE], "1")
+            answer = whose(world, name).get(address(world, name), query)
+            assert answer.status_code == 400, name
+            unknown |= answer.json()["errors"].keys()
+        assert unknown == set(asked) - listed - PAGES, name
 
 
 def test_no_list_is_ordered_by_what_is_not_listed(world):

@@ -13,7 +13,7 @@ from judging.models import (
     Lease,
     Slot,
 )
-from judging.services.assign import claim, history, revise, submit, submit_and_claim
+from judging.services.assign import claim, revise, submit, submit_and_claim
 from judging.services.campaigns import set_status
 from judging.services.errors import (
     AlreadyJudged,
@@ -23,6 +23,7 @@ from judging.services.errors import (
     LeaseUnknown,
     TokenReused,
 )
+from judging.services.history import history
 from judging.services.leases import release, requeue
 
 

@@ -9,6 +9,7 @@ from file_campaign import everything, make_collection
 
 import judging.tasks  # noqa: F401 (registers the job)
 from judging.faults import EnoughFaults, Faults
+from judging.judgment_tables import read_crowd_labels, read_gold
 from judging.records import read_documents
 from judging.runs import find_faults
 from judging.samples import read_prel_sample
@@ -17,7 +18,7 @@ from judging.services.files import queue_import
 from judging.services.judgment_formats import judgment_format
 from judging.textfiles import TrecFormatError
 from judging.topics import read_topics
-from judging.trec import read_crowd_labels, read_gold, read_prels, read_qrels, read_qrels_jg, read_stratified
+from judging.trec import read_prels, read_qrels, read_qrels_jg, read_stratified
 from touchstone import jobs
 
 

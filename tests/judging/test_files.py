@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import io
 import json
 import os
 import uuid
@@ -12,6 +13,7 @@ from django.db import connection, transaction
 from file_campaign import RUN, file, make_collection, refusal, stored_files
 
 import judging.tasks  # noqa: F401 (registers the job)
+from judging.file_options import options_from
 from judging.models import (
     GoldAnswer,
     Run,
@@ -284,7 +286,11 @@ def test_the_codes_of_cranfield_are_turned_round():
             "q:2:8: document d3 of topic 1 has the gold answer 2, but 1 in the collection",
         ),
         ("1 0 d1 1\n1 0 d1 1\n", {}, "q:2:5: document d1 of topic 1 occurs twice (first on line 1)"),
-        ("1 0 d1 1\n1 0 d2 3\n", {"grade_map": {1: 1}}, "q:2:8: grade 3 is not in the grade map"),
+        (
+            "1 0 d1 1\n1 0 d2 -2\n",
+            {"grade_map": {1: 2}},
+            "q:2:8: grade -2 is not on the scale 0, 1, 2, 3, 4, 5, 6, 7, 8, 9",
+        ),
         ("1 0 d1 1\n1 0 d2 ?\n", {}, "q:2:8: grade must be an integer in -127..127, not '?'"),
         (
             "1 d1 1\n1 d2 1\n1 d1 2\n",
@@ -302,7 +308,55 @@ def test_a_file_with_one_bad_gold_answer_changes_nothing(data, options, message)
     assert found == message
 
 
-@pytest.mark.parametrize("text", ["", "1", "1=", "a=1", "1=2,1=3", "1=2,"])
+@pytest.mark.django_db
+def test_grades_that_a_map_does_not_name_stay_and_some_are_left_out():
+    collection = make_collection()
+    count = import_judgments(
+        collection=collection,
+        source=file("1 0 d1 2\n1 0 d2 -2\n1 0 d3 -1\n"),
+        name="web.qrels",
+        as_gold=True,
+        grade_map="-2=0,-1=",
+    )
+    assert count == 2
+    assert list(GoldAnswer.objects.order_by("id").values_list("document__doc_id", "grade")) == [
+        ("d1", 2),
+        ("d2", 0),
+    ]
+
+
+@pytest.mark.django_db
+def test_gold_of_beir_is_read_below_its_header_and_faults_have_their_line():
+    collection = make_collection()
+    data = "query-id\tcorpus-id\tscore\n1\td1\t1\n1\tdx\t0\n"
+    given = {"collection": collection, "name": "test.tsv", "as_gold": True, "file_format": "beir"}
+    assert refusal(import_judgments, source=file(data), **given) == (
+        "test.tsv:3:3: the collection has no document dx"
+    )
+    assert import_judgments(source=file(data.replace("dx", "d2")), **given) == 2
+
+
+@pytest.mark.django_db
+def test_gold_of_chosen_columns_in_another_encoding_has_faults_at_their_cells():
+    collection = make_collection()
+    options = options_from(
+        {"encoding": "utf-16", "mapping": {"topic": ["query"], "document": ["page"], "grade": ["rating"]}}
+    )
+    data = "é;query;page;rating\nx;1;d1;2\nx;1;dx;0\n"
+    given = {
+        "collection": collection,
+        "name": "g.csv",
+        "as_gold": True,
+        "file_format": "gold",
+        "options": options,
+    }
+    sent = io.BytesIO(data.encode("utf-16-le"))
+    assert refusal(import_judgments, source=sent, **given) == "g.csv:3:5: the collection has no document dx"
+    sent = io.BytesIO(data.replace("dx", "d2").encode("utf-16-le"))
+    assert import_judgments(source=sent, **given) == 2
+
+
+@pytest.mark.parametrize("text", ["", "1", "a=1", "1=2,1=3", "1=2,", "1=200", "1=b"])
 def test_a_grade_map_is_pairs_each_grade_once(text):
     with pytest.raises(ImportRefused, match="grade"):
         parse_grade_map(text)

@@ -4,6 +4,7 @@ import pytest
 from django.contrib.messages import get_messages
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 from small_campaign import make_assessor, make_campaign
 
 from judging.models import Campaign, Collection, Run
@@ -175,3 +176,17 @@ def test_none_of_it_exists_for_others(role, campaign):
         assert client.get(address).status_code in (404, 405), address  # 405: it takes forms alone
         assert client.post(address, {"confirmation": campaign.name}).status_code == 404, address
     assert Campaign.objects.get(pk=campaign.pk).deleted_at is None
+
+
+def test_what_lost_its_name_is_restored_under_another(alice, campaign):
+    row, page = campaign.collection, reverse("console:manage-deleted")
+    Collection.objects.filter(pk=row.pk).update(deleted_at=timezone.now())
+    Collection.objects.create(name=row.name)
+    assert 'name="name" required' in " ".join(alice.get(page).content.decode().split())
+    sent = {"kind": "collection", "key": str(row.pk)}
+    answer = alice.post(page, sent, follow=True)
+    assert said(answer) == [
+        f"Another collection is called “{row.name}” now. Restore this one under another name."
+    ]
+    assert said(alice.post(page, {**sent, "name": "new"}, follow=True)) == ["Restored: new."]
+    assert Collection.objects.get(pk=row.pk).name == "new"

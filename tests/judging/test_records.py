@@ -121,7 +121,7 @@ BAD = {
     "NUL": (b"id,text\n1,a\0\n", 2, 4, "NUL byte"),
     "lone CR": (b"id,text\n1,a\r2,b\n", 2, 4, "lone carriage return; end lines with LF or CRLF"),
     "truncated gz": (gzip.compress(b"id,text\n1,a\n")[:-4], 3, 1, "truncated gzip file: its end is missing"),
-    "zip": (b"PK\x03\x04....", 1, 1, "a zip archive, not text; unpack it first"),
+    "zip": (b"PK\x03\x04....", 1, 1, "a damaged zip (File is not a zip file)"),
 }
 
 

@@ -1,10 +1,12 @@
 import os
+import re
 import time
 from pathlib import Path
 
 import pytest
 
-from judging.sanitise import Allowance, plain_text, sanitise_documents
+from judging.limited_child import LimitedChild
+from judging.sanitise import CHILD, Allowance, plain_text, sanitise_documents
 
 ATTACKS = [
     "<script>alert(1)</script>",
@@ -50,11 +52,16 @@ def test_html_becomes_its_words_with_a_line_for_each_block():
     assert document_text(page, is_html=True) == "Wings\n\nlift & drag <b>\n\n1\n\n2"
 
 
+# Where a link leads and which image is meant is told, in attributes that no browser follows.
+TOLD = re.compile(r' (?:title|data-path)="[^"<>]*"')
+
+
 def test_no_attack_leaves_anything_that_acts_or_loads():
     for result, attack in zip(
         sanitise_documents([(attack, True) for attack in ATTACKS]), ATTACKS, strict=True
     ):
         assert not result.fell_back, attack
+        kept = TOLD.sub("", result.html).lower()
         for word in (
             "script",
             "alert",
@@ -69,10 +76,7 @@ def test_no_attack_leaves_anything_that_acts_or_loads():
             "<form",
             "<base",
         ):
-            assert word not in result.html.lower().replace("&lt;img src=1 onerror=alert(1)&gt;", ""), (
-                attack,
-                word,
-            )
+            assert word not in kept.replace("&lt;img src=1 onerror=alert(1)&gt;", ""), (attack, word)
 
 
 def test_safe_html_keeps_the_structure_of_a_document():
@@ -198,11 +202,9 @@ def test_four_thousand_plain_documents_take_less_than_two_seconds():
 
 
 def test_the_child_gets_no_environment():
-    import judging.sanitise as sanitise
-
-    child = sanitise._Child(5, 1 << 30)
+    child = LimitedChild(CHILD, 5, 1 << 30)
     try:
-        assert child.ask("<p>started") is not None
+        assert child.ask(b"<p>started", 1000) is not None
         environment = Path(f"/proc/{child.process.pid}/environ").read_bytes()
     finally:
         child.close()

@@ -4,11 +4,11 @@ import io
 
 import pytest
 
+from judging.judgment_tables import read_crowd_labels
 from judging.trec import (
     JudgmentRecord,
     TopicRecord,
     TrecFormatError,
-    read_crowd_labels,
     read_topics,
 )
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judging.judgment_tables import read_crowd_labels
 from judging.trec import (
     JudgmentRecord,
     Limits,
@@ -18,7 +19,6 @@ from judging.trec import (
     StratifiedRecord,
     TrecFormatError,
     open_text,
-    read_crowd_labels,
     read_prels,
     read_qrels,
     read_qrels_jg,

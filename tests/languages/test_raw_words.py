@@ -21,6 +21,7 @@ from entry_campaign import BOTH_SPELLINGS, hit_parameters, set_entry, study_path
 
 from judging.models import Assessor, Campaign, Participant
 from judging.services import assign, entry, messages, training
+from touchstone import links
 from touchstone.models import User
 
 pytestmark = pytest.mark.django_db
@@ -74,6 +75,28 @@ def test_the_front_door(bracketed, settings, tmp_path):
     check(client_of().post("/login/", {"username": "", "password": ""}))
     settings.LOGIN_TRIES = 0
     check(client_of().post("/login/", {"username": "3", "password": "4"}), 429)
+
+
+def test_the_links_into_an_account_and_ones_own_account(bracketed):
+    mia = User.objects.create(username="99", role=User.Role.MANAGER)
+    check(client_of().get("/login/forgotten/"))
+    check(client_of().get(f"/login/password/{'x' * 43}/"), 404)
+    for role in User.Role.values:
+        _, token = links.invite(role=role, actor=mia)
+        path = f"/login/invited/{token}/"
+        check(client_of().get(path))
+    check(client_of().post(path, {"username": "99", "password": "1", "repeated": "2"}), 400)
+    check(client_of(mia).get(path))
+    _, token = links.make_password_link(user=mia, actor=None)
+    page = client_of().get(f"/login/password/{token}/")
+    check_without(page.context["proposal"], page)
+    check(client_of().post(f"/login/password/{token}/", {"password": "1"}), 400)
+
+
+def check_without(data, page):
+    """Check a page in which this word is data."""
+    page.content = page.content.replace(data.encode(), b"1")
+    check(page)
 
 
 def test_the_home_page(bracketed):

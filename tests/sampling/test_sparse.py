@@ -22,6 +22,15 @@ def test_blocks_are_the_table_cut_by_items():
     assert np.concatenate([block for _, block in parts], axis=1).tolist() == TABLE.tolist()
 
 
+def test_a_table_followed_by_another_has_the_runs_of_both():
+    more = RUNS.rows([1]).followed_by(RUNS.rows([2, 0]))
+    assert more.dense().tolist() == TABLE[[1, 2, 0]].tolist()
+    entries = list(zip(more.item.tolist(), more.run.tolist(), strict=True))
+    assert (entries, more.run.dtype) == (sorted(entries), RUNS.run.dtype)
+    with pytest.raises(ValueError, match="the same 5"):
+        RUNS.followed_by(from_dense(TABLE[:, :4]))
+
+
 def test_rows_and_chosen_runs_are_those_of_the_table():
     assert RUNS.row(2).tolist() == TABLE[2].tolist()
     chosen = RUNS.rows([2, 0])

@@ -17,7 +17,7 @@ from touchstone.management.commands.stack import BEAT, LANES_OF, WEB, worker_com
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
 PAGES = [REPOSITORY / "README.md", REPOSITORY / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
-SETTINGS = REPOSITORY / "platform" / "touchstone" / "settings.py"
+SETTINGS = [REPOSITORY / "platform" / "touchstone" / name for name in ("settings.py", "mail_settings.py")]
 
 MAKE = re.compile(r"\bmake ([a-z]+)\b")
 COMMAND = re.compile(r"manage\.py (?:help )?([a-z_]+)(?![\w.])")
@@ -45,9 +45,9 @@ def unknown(names: re.Pattern[str], known: set[str], page: Path) -> set[str]:
 
 
 def variables_of_settings() -> set[str]:
-    """Return every name that settings.py looks up in os.environ, by [], get() or `in`."""
+    """Return every name that the settings look up in os.environ, by [], get() or `in`."""
     found = set()
-    for node in ast.walk(ast.parse(SETTINGS.read_text())):
+    for node in [node for path in SETTINGS for node in ast.walk(ast.parse(path.read_text()))]:
         key: ast.expr | None = None
         if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "os.environ":
             key = node.slice

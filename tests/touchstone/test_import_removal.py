@@ -1,13 +1,13 @@
 """An import on which nothing rests is taken back by a function of the owner; whatever rests on it keeps it."""
 
 import importlib
-import threading
 from contextlib import contextmanager
 
 import pytest
 from api_tools import api_client
 from database_roles import logged_in
 from django.db import DatabaseError, connection, transaction
+from import_tools import run_aside
 from psycopg import errors
 from small_campaign import judge_all, make_assessor, make_campaign, make_collection, make_undrawn
 
@@ -246,23 +246,6 @@ def test_what_is_sealed_goes_only_with_its_erasure(tmp_path, mara):
 
 
 # -- somebody else at the same moment -----------------------------------------------------------------------------
-
-
-def run_aside(work):
-    """Start `work` on a connection of its own; return the thread and where its result will stand."""
-    found = []
-
-    def run():
-        try:
-            found.append(work())
-        except Exception as error:
-            found.append(error)
-        finally:
-            connection.close()
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    return thread, found
 
 
 def add_item(campaign):

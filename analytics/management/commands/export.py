@@ -1,24 +1,20 @@
 import os
-import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db.models import QuerySet
 
 from analytics.services import exports
 from analytics.services.digests import judgments_by_digest
-from analytics.services.judgment_log import LOG_FORMATS, LOG_SCHEMA, log_lines
+from analytics.services.judgment_log import LOG_FORMATS, PARQUET, log_lines, write_parquet
 from judging.judgment_filters import JUDGMENTS, FilterFaults, filters_of, read_filters
 from judging.models import Campaign, Judgment
 from judging.services.errors import Refused
 from judging.services.filtered import filtered_judgments
-
-PARQUET = "parquet"
 
 
 class Command(BaseCommand):
@@ -41,7 +37,7 @@ class Command(BaseCommand):
             help="let the assessors' median stand where an audit knows better",
         )
 
-        parser.add_argument("--format", choices=[*LOG_FORMATS, PARQUET], help="of judgments (default: csv)")
+        parser.add_argument("--format", choices=list(LOG_FORMATS), help="of judgments (default: csv)")
         parser.add_argument(
             "--filter",
             action="append",
@@ -76,7 +72,7 @@ class Command(BaseCommand):
 
 
 def _campaign(name: str) -> Campaign:
-    campaign = Campaign.objects.filter(name=name).first()
+    campaign = Campaign.objects.filter(name=name, deleted_at=None).first()
     if campaign is None:
         with suppress(ValueError):
             campaign = Campaign.objects.filter(pk=uuid.UUID(name)).first()
@@ -103,13 +99,8 @@ def _write_parquet(campaign: Campaign, found: QuerySet[Judgment], output: str | 
     if output is None:
         raise CommandError("--format parquet needs --output")
     try:
-        with (
-            _whole(Path(output)) as draft,
-            tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".jsonl") as lines,
-        ):
-            lines.writelines(log_lines(campaign, found, "jsonl"))
-            lines.flush()
-            pl.scan_ndjson(lines.name, schema=LOG_SCHEMA).sink_parquet(draft)
+        with _whole(Path(output)) as draft:
+            write_parquet(campaign, found, draft)
     except OSError as error:
         raise CommandError(f"{output}: {error.strerror}") from error
 

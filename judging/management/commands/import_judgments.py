@@ -76,7 +76,9 @@ class Command(BaseCommand):
     def handle(self, *, file: str, collection: str | None, campaign: str | None, **options: Any) -> None:
         into, notes = None, list[str]()
         if campaign is not None:
-            into = Campaign.objects.select_related("collection").filter(name=campaign).first()
+            into = (
+                Campaign.objects.select_related("collection").filter(name=campaign, deleted_at=None).first()
+            )
             if into is None:
                 raise CommandError(f"there is no campaign {campaign!r}")
             collection = into.collection.name

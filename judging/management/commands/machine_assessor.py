@@ -216,7 +216,7 @@ def _campaign(name: str) -> Campaign:
     try:
         found = Campaign.objects.filter(pk=uuid.UUID(name)).first()
     except ValueError:
-        found = Campaign.objects.filter(name=name).first()
+        found = Campaign.objects.filter(name=name, deleted_at=None).first()
     if found is None:
         raise CommandError(f"there is no campaign {name!r}")
     return found

@@ -316,7 +316,7 @@
     comment: () => shownItem() && comments.toggle(),
     marks: toggleMarks,
     summary: summary.open,
-    guidelines: open("guidelines"), help: open("help"),
+    guidelines: open("guidelines"), ask: open("ask"), help: open("help"),
     scroll(screens) {
       clock.count(true);
       frames.scroll(screens);
@@ -345,7 +345,7 @@
   onChoice("grades", (data) => grade(Number(data.grade)));
   onChoice("obstacle-list", (data) => chooseObstacle(Number(data.number)));
   for (const name of ["undo", "marks"]) onClick(name, actions[name]);
-  for (const name of ["obstacles", "comment", "guidelines", "summary", "help"]) onClick(`open-${name}`, actions[name]);
+  for (const name of ["obstacles", "comment", "ask", "guidelines", "summary", "help"]) onClick(`open-${name}`, actions[name]);
   onClick("review-leave", leaveReview);
   onClick("problem-close", notices.problem);
   for (const id of ["problem-retry", "empty-retry"]) {

@@ -2,7 +2,7 @@
 "use strict";
 
 touchstone.openKeys = ({ main, place, actions, grade, isOn, onEscape, onDocument }) => {
-  const LETTERS = { u: "undo", Backspace: "undo", x: "obstacles", c: "comment", g: "guidelines", h: "marks", s: "summary", "?": "help" };
+  const LETTERS = { u: "undo", Backspace: "undo", x: "obstacles", c: "comment", a: "ask", g: "guidelines", h: "marks", s: "summary", "?": "help" };
   const SCREENS = { " ": 1, PageDown: 1, PageUp: -1, ArrowDown: 1 / 9, ArrowUp: -1 / 9, Home: -Infinity };
   const isTyping = (target) => target.isContentEditable || Boolean(target.closest && target.closest("input, textarea, select"));
   let cameByTab = false;

@@ -11,14 +11,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from console.api.collections import Confirmation, confirmation_in
+from console.api.collections import Confirmation, RestoreRequest, confirmation_in, name_in
 from judging.check_grades import check_grades_choices
 from judging.judging_orders import RANDOM_ORDER, judging_order_choices, refused_judgments
 from judging.label_aggregation import label_score_choices
 from judging.models import Campaign, CampaignTopic, Collection, Grade, Scale, Topic
 from judging.prompts import check_prompt
 from judging.serializers.strict import (
-    Choice,
     Finite,
     Flag,
     LongWord,
@@ -169,10 +168,6 @@ class CampaignRequest(CampaignChange):
         return {**sent, "grades": grades}
 
 
-class StateRequest(Strict):
-    state = Choice(choices=[Campaign.State.OPEN.value, Campaign.State.CLOSED.value])
-
-
 class Campaigns(generics.ListAPIView[Campaign]):
     """The campaigns you may see, the newest first."""
 
@@ -212,7 +207,7 @@ class Campaigns(generics.ListAPIView[Campaign]):
         sent = CampaignRequest(data=request.data, context={"collections": mine})
         sent.is_valid(raise_exception=True)
         made = campaigns.create_campaign(user=user_of(request), **sent.validated_data)
-        return Response(CampaignAnswer(_campaign(made.pk)).data, status=201)
+        return Response(CampaignAnswer(campaign_with_scale(made.pk)).data, status=201)
 
 
 class OneCampaign(APIView):
@@ -221,7 +216,7 @@ class OneCampaign(APIView):
     @extend_schema(operation_id="campaign_read", tags=TAGS, responses=CampaignAnswer)
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
         """One campaign with its scale and rules."""
-        return Response(CampaignAnswer(_campaign(campaign_id)).data)
+        return Response(CampaignAnswer(campaign_with_scale(campaign_id)).data)
 
     @extend_schema(
         operation_id="campaign_change",
@@ -234,9 +229,9 @@ class OneCampaign(APIView):
         """Change settings that may change after the draw; fields that are not sent keep their values."""
         sent = CampaignChange(data=request.data)
         sent.is_valid(raise_exception=True)
-        row = _campaign(campaign_id)
+        row = campaign_with_scale(campaign_id)
         campaigns.change_campaign(campaign=row, changes=sent.validated_data, actor=user_of(request))
-        return Response(CampaignAnswer(_campaign(campaign_id)).data)
+        return Response(CampaignAnswer(campaign_with_scale(campaign_id)).data)
 
 
 class CampaignScale(APIView):
@@ -245,27 +240,7 @@ class CampaignScale(APIView):
     @extend_schema(operation_id="scale_read", tags=TAGS, responses=ScaleAnswer)
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
         """The grades with their gains, and the lowest relevant grade. A scale never changes."""
-        return Response(ScaleAnswer(_campaign(campaign_id).scale).data)
-
-
-class CampaignState(APIView):
-    permission_classes = (ManagersOnly,)
-
-    @extend_schema(
-        operation_id="campaign_state_set",
-        tags=TAGS,
-        request=StateRequest,
-        responses=CampaignAnswer,
-        examples=[OpenApiExample("usual", value={"state": "closed"}, request_only=True)],
-    )
-    def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """Open the campaign, so that its assessors can judge, or close it."""
-        sent = StateRequest(data=request.data)
-        sent.is_valid(raise_exception=True)
-        is_open = sent.validated_data["state"] == Campaign.State.OPEN
-        change = campaigns.open_campaign if is_open else campaigns.close_campaign
-        change(campaign=_campaign(campaign_id), actor=user_of(request))
-        return Response(CampaignAnswer(_campaign(campaign_id)).data)
+        return Response(ScaleAnswer(campaign_with_scale(campaign_id).scale).data)
 
 
 class CampaignDelete(APIView):
@@ -280,19 +255,23 @@ class CampaignDelete(APIView):
     )
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
         """Close and hide the campaign. Nothing is removed; `restore` brings it back."""
-        row = _campaign(campaign_id)
+        row = campaign_with_scale(campaign_id)
         delete_campaign(campaign=row, confirmation=confirmation_in(request), actor=user_of(request))
-        return Response(CampaignAnswer(_campaign(campaign_id)).data)
+        return Response(CampaignAnswer(campaign_with_scale(campaign_id)).data)
 
 
 class CampaignRestore(APIView):
     permission_classes = (RestorersOnly,)
 
-    @extend_schema(operation_id="campaign_restore", tags=TAGS, request=None, responses=CampaignAnswer)
+    @extend_schema(
+        operation_id="campaign_restore", tags=TAGS, request=RestoreRequest, responses=CampaignAnswer
+    )
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
         """Bring a deleted campaign back, closed as it is."""
-        restore_campaign(campaign=_campaign(campaign_id), actor=user_of(request))
-        return Response(CampaignAnswer(_campaign(campaign_id)).data)
+        restore_campaign(
+            campaign=campaign_with_scale(campaign_id), actor=user_of(request), name=name_in(request)
+        )
+        return Response(CampaignAnswer(campaign_with_scale(campaign_id)).data)
 
 
 class ProgressAnswer(serializers.Serializer[Any]):
@@ -313,7 +292,7 @@ class CampaignProgress(APIView):
     @extend_schema(operation_id="progress_read", tags=TAGS, responses=ProgressAnswer)
     def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
         """The judgments still needed and the items held; counted up to a limit, so that the answer is fast."""
-        return Response(ProgressAnswer(progress(campaign=_campaign(campaign_id))).data)
+        return Response(ProgressAnswer(progress(campaign=campaign_with_scale(campaign_id))).data)
 
 
 # -- topics kept for teams ------------------------------------------------------------------------------------
@@ -379,7 +358,7 @@ class TopicTeams(generics.ListAPIView[CampaignTopic]):
     )
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
         """Reserve topics for a team, or open them to all assessors."""
-        row = _campaign(campaign_id)
+        row = campaign_with_scale(campaign_id)
         sent = TopicTeamsRequest(data=request.data, context={"campaign": row})
         sent.is_valid(raise_exception=True)
         topics = sent.validated_data["topics"]
@@ -392,5 +371,5 @@ def _with_scale(rows: QuerySet[Campaign]) -> QuerySet[Campaign]:
     return rows.select_related("scale").prefetch_related("scale__grades")
 
 
-def _campaign(campaign_id: uuid.UUID) -> Campaign:
+def campaign_with_scale(campaign_id: uuid.UUID) -> Campaign:
     return get_object_or_404(_with_scale(Campaign.objects.all()), pk=campaign_id)

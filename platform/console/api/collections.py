@@ -51,6 +51,12 @@ class CollectionRequest(StrictModel):
         fields = ("name", "description", "shows_html", "source", "licence", "may_publish_documents")
 
 
+class RestoreRequest(Strict):
+    name = Word(
+        max_length=100, required=False, default="", help_text="A new name, if the old one is taken now."
+    )
+
+
 class Confirmation(Strict):
     """The name of the collection or campaign to delete."""
 
@@ -149,10 +155,13 @@ class CollectionDelete(APIView):
 class CollectionRestore(APIView):
     permission_classes = (RestorersOnly,)
 
-    @extend_schema(operation_id="collection_restore", tags=TAGS, request=None, responses=CollectionAnswer)
+    @extend_schema(
+        operation_id="collection_restore", tags=TAGS, request=RestoreRequest, responses=CollectionAnswer
+    )
     def post(self, request: Request, collection_id: uuid.UUID) -> Response:
-        """Bring a deleted collection back, its campaigns closed."""
-        restore_collection(collection=_collection(collection_id), actor=user_of(request))
+        """Bring a deleted collection back, its campaigns closed. Send a `name` if another one has its name now."""
+        name = name_in(request)
+        restore_collection(collection=_collection(collection_id), actor=user_of(request), name=name)
         return Response(CollectionAnswer(_collection(collection_id)).data)
 
 
@@ -234,6 +243,13 @@ class DeletedCampaigns(generics.ListAPIView[Campaign]):
     @extend_schema(operation_id="deleted_campaigns_list", tags=["campaigns"])
     def get(self, request: Request) -> Response:
         return self.list(request)
+
+
+def name_in(request: Request) -> str:
+    """Return the new name of what is restored, "" if none is sent."""
+    sent = RestoreRequest(data=request.data)
+    sent.is_valid(raise_exception=True)
+    return str(sent.validated_data["name"])
 
 
 def confirmation_in(request: Request) -> str:

@@ -1,11 +1,13 @@
-"""Items, the log of judgments, adjudications and leases, for API clients."""
+"""Items, the log of judgments and adjudications, for API clients."""
 
 import uuid
 from typing import Any
 
 from django.db.models import Prefetch, Q, QuerySet
+from django.http import Http404, StreamingHttpResponse
 from django.shortcuts import get_object_or_404
-from drf_spectacular.utils import OpenApiExample, extend_schema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, extend_schema
 from rest_framework import generics, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -13,6 +15,7 @@ from rest_framework.views import APIView
 
 from analytics.releases.pseudonyms import pseudonym
 from analytics.services.exports import pseudonym_key
+from analytics.services.judgment_log import LOG_FORMATS, file_name, log_bytes
 from console.filtering import (
     ITEM_ORDERS,
     filter_names,
@@ -28,12 +31,9 @@ from judging.models import (
     GoldAnswer,
     Item,
     Judgment,
-    Lease,
-    Slot,
 )
 from judging.serializers.strict import LongWord, Strict, Token, WholeNumber
-from judging.services import leases
-from judging.services.access import ManagersChange, ManagersOnly, ResearchersOnly
+from judging.services.access import ManagersChange, ResearchersOnly
 from judging.services.adjudication import adjudicate
 from judging.services.filtered import without_texts
 from touchstone.models import user_of
@@ -132,6 +132,41 @@ def _with_names(rows: QuerySet[Judgment]) -> QuerySet[Judgment]:
     return joined.defer("item__document__text", "item__document__html", "item__topic__narrative")
 
 
+class JudgmentFile(APIView):
+    """The judgments that filters find, as one file."""
+
+    permission_classes = (ResearchersOnly,)
+    query_fields = filter_names(JUDGMENTS)
+
+    @extend_schema(
+        operation_id="judgment_file",
+        tags=["judgments"],
+        parameters=[
+            *parameters(JUDGMENTS),
+            OpenApiParameter(
+                "file_format", {"type": "string", "enum": list(LOG_FORMATS)}, OpenApiParameter.PATH
+            ),
+        ],
+        responses={(200, kind.partition(";")[0]): OpenApiTypes.BINARY for kind in LOG_FORMATS.values()},
+    )
+    def get(self, request: Request, campaign_id: uuid.UUID, file_format: str) -> StreamingHttpResponse:
+        """All judgments that the filters find, streamed, in the order of arrival.
+
+        The fields of the log and `is_latest, leased_at, batch, inclusion_probability, decision`; in CSV an apostrophe
+        stands before text that a spreadsheet would run.
+        """
+        if file_format not in LOG_FORMATS:
+            raise Http404
+        row = get_object_or_404(Campaign, pk=campaign_id)
+        found = judgments_asked(request, row.pk).complete()
+        key = None if user_of(request).may_manage else pseudonym_key(row.pk)
+        answer = StreamingHttpResponse(
+            log_bytes(row, found, file_format, key), content_type=LOG_FORMATS[file_format]
+        )
+        answer["Content-Disposition"] = f'attachment; filename="{file_name(row, file_format)}"'
+        return answer
+
+
 # -- items ----------------------------------------------------------------------------------------------------
 
 
@@ -183,7 +218,17 @@ class AdjudicationAnswer(serializers.ModelSerializer[Adjudication]):
 
     class Meta:
         model = Adjudication
-        fields = ("id", "item", "topic_id", "doc_id", "grade", "reason", "decided_by", "created_at")
+        fields = (
+            "id",
+            "item",
+            "topic_id",
+            "doc_id",
+            "verdict",
+            "grade",
+            "reason",
+            "decided_by",
+            "created_at",
+        )
         read_only_fields = fields
 
 
@@ -220,8 +265,22 @@ class OneItem(APIView):
 
 class AdjudicationRequest(Strict):
     item = Token()
-    grade = WholeNumber(min_value=0, max_value=9)
+    grade = WholeNumber(
+        min_value=0, max_value=9, allow_null=True, default=None, help_text="null unless `verdict` is decided"
+    )
     reason = LongWord(max_length=2000, allow_blank=True, default="")
+    verdict = serializers.ChoiceField(
+        Adjudication.Verdict.choices,
+        default=Adjudication.Verdict.DECIDED,
+        help_text="stands: the grades are no longer in question; withdrawn: the last adjudication is taken back",
+    )
+
+    def validate(self, sent: dict[str, Any]) -> dict[str, Any]:
+        if (sent["verdict"] == Adjudication.Verdict.DECIDED) != (sent["grade"] is not None):
+            raise serializers.ValidationError(
+                {"grade": ["a grade is for the verdict decided, and only for it"]}
+            )
+        return sent
 
     def validate_item(self, pk: uuid.UUID) -> Item:
         found = Item.objects.filter(pk=pk, campaign_id=self.context["campaign_id"]).first()
@@ -263,7 +322,10 @@ class Adjudications(generics.ListAPIView[Adjudication]):
         ],
     )
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """Decide an item's grade in the qrels. No estimate uses it, because the item was not drawn at random."""
+        """Decide an item's grade in the qrels, let it stand, or take the last word back.
+
+        No estimate uses it, because the item was not drawn at random.
+        """
         sent = AdjudicationRequest(data=request.data, context={"campaign_id": campaign_id})
         sent.is_valid(raise_exception=True)
         made = adjudicate(actor=user_of(request), **sent.validated_data)
@@ -273,84 +335,3 @@ class Adjudications(generics.ListAPIView[Adjudication]):
 def _decisions() -> QuerySet[Adjudication]:
     joined = Adjudication.objects.select_related("item__topic", "item__document", "decided_by")
     return joined.defer("item__document__text", "item__document__html")
-
-
-# -- leases ---------------------------------------------------------------------------------------------------
-
-
-class LeaseAnswer(serializers.ModelSerializer[Slot]):
-    topic_id = serializers.CharField(source="item.topic.topic_id")
-    doc_id = serializers.CharField(source="item.document.doc_id")
-    assessor = serializers.CharField(source="assessor.user.username")
-    is_expired = serializers.BooleanField()
-
-    class Meta:
-        model = Slot
-        fields = (
-            "token",
-            "item",
-            "topic_id",
-            "doc_id",
-            "assessor",
-            "purpose",
-            "leased_at",
-            "lease_until",
-            "is_expired",
-        )
-        read_only_fields = fields
-        extra_kwargs = {
-            "token": {"allow_null": False},
-            "leased_at": {"allow_null": False},
-            "lease_until": {"allow_null": False},
-        }
-
-
-class LeaseReleaseAnswer(serializers.Serializer[Any]):
-    n_released = serializers.IntegerField(help_text="0: the item was judged or released meanwhile.")
-
-
-class Leases(generics.ListAPIView[Slot]):
-    """The leases of items, the oldest first."""
-
-    permission_classes = (ManagersOnly,)
-    serializer_class = LeaseAnswer
-    queryset = Slot.objects.none()
-    filter_fields = {
-        "assessor": "assessor__user__username",
-        "is_expired": ("is_expired", serializers.BooleanField()),
-    }
-    order_fields = ("leased_at",)
-
-    def get_queryset(self) -> QuerySet[Slot]:
-        row = get_object_or_404(Campaign, pk=self.kwargs["campaign_id"])
-        held = leases.with_expiry(leases.held_leases(campaign=row))
-        return held.defer("item__document__text", "item__document__html")
-
-    @extend_schema(operation_id="leases_list", tags=["leases"])
-    def get(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        return self.list(request)
-
-
-class LeaseRelease(APIView):
-    permission_classes = (ManagersOnly,)
-
-    @extend_schema(operation_id="lease_release", tags=["leases"], request=None, responses=LeaseReleaseAnswer)
-    def post(self, request: Request, campaign_id: uuid.UUID, token: uuid.UUID) -> Response:
-        """Release the lease with this token; a judgment that its holder still submits is kept."""
-        get_object_or_404(Lease, pk=token, slot__campaign_id=campaign_id)
-        held = Slot.objects.filter(token=token, state=Slot.State.LEASED)
-        slot = held.select_related("assessor__user", "campaign").first()
-        released = slot is not None and leases.release(slot=slot, actor=user_of(request))
-        return Response({"n_released": int(released)})
-
-
-class LeasesReleaseExpired(APIView):
-    permission_classes = (ManagersOnly,)
-
-    @extend_schema(
-        operation_id="leases_release_expired", tags=["leases"], request=None, responses=LeaseReleaseAnswer
-    )
-    def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
-        """Release all expired leases."""
-        row = get_object_or_404(Campaign, pk=campaign_id)
-        return Response({"n_released": leases.release_expired(campaign=row, actor=user_of(request))})

@@ -19,10 +19,24 @@ LONGEST_TEXT = 100_000  # characters of guidelines and prompts
 NAMED_IN_AN_ERROR = 5
 
 
-class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]  # Django takes none when it runs
+class NamedForm(forms.ModelForm):  # type: ignore[type-arg]  # Django takes none when it runs
+    """A form of something whose name is unique among what is not deleted.
+
+    Django's own check passes over a constraint whose condition is on a field that the form lacks.
+    """
+
+    def clean_name(self) -> str:
+        name: str = self.cleaned_data["name"]
+        named = type(self.instance)._default_manager.filter(name=name, deleted_at=None)
+        if named.exclude(pk=self.instance.pk).exists():
+            raise forms.ValidationError("This name is already taken; choose another one.")
+        return name
+
+
+class CollectionForm(NamedForm):
     class Meta:
         model = Collection
-        fields = ["name", "description", "source", "licence", "may_publish_documents", "shows_html"]
+        fields = ["name", "description", "source", "licence", "may_publish_documents"]
         widgets = {
             "description": forms.Textarea(attrs={"rows": 3}),
             "source": forms.Textarea(attrs={"rows": 2}),
@@ -31,7 +45,6 @@ class CollectionForm(forms.ModelForm):  # type: ignore[type-arg]  # Django takes
             "source": "Source",
             "licence": "Licence of the documents",
             "may_publish_documents": "Releases may contain the texts of the documents",
-            "shows_html": "Show HTML documents as HTML (made safe at import)",
         }
 
 
@@ -58,7 +71,7 @@ class LongText(forms.CharField):
         return (super().to_python(value) or "").replace("\r\n", "\n")
 
 
-class CampaignTexts(forms.ModelForm):  # type: ignore[type-arg]  # Django takes none when it runs
+class CampaignTexts(NamedForm):
     guidelines = LongText(label="Guidelines (Markdown)", rows=6)
     machine_prompt = LongText(label="Prompt of machine assessors", rows=8)
 

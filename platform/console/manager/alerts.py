@@ -6,12 +6,16 @@ from typing import Any
 from django.urls import reverse
 from django.utils import timezone
 
+from console.manager.messages import questions_need
+from console.manager.need_facts import machine_faults
 from console.manager.stuck import stuck_need
 from judging.models import Campaign
 
 JUDGES = {"bronze", "silver"}
 SILENT_AFTER = timedelta(hours=24)
 BEHIND_AFTER = timedelta(minutes=20)
+WAITS_AFTER = timedelta(hours=1)
+MOST_NAMED = 3
 Need = dict[str, Any]
 
 
@@ -21,6 +25,10 @@ def needs(row: Any, shown: dict[str, Any]) -> list[Need]:
     if row.state == Campaign.State.OPEN:
         stuck = stuck_need(row)
         alerts += [*([stuck] if stuck else []), *_of_audits(row, shown), *_of_work(row, shown)]
+        alerts += _of_waiting_audits(row) + _of_machines(row)
+    question = questions_need(row)
+    alerts += [question] if question else []
+    alerts += _of_disputes(row, shown) + _of_failed_jobs(row)
     computation = shown["computation"]
     if computation is not None and computation.n_flags:
         n = computation.n_flags
@@ -39,6 +47,46 @@ def needs(row: Any, shown: dict[str, Any]) -> list[Need]:
         )
     order = {"error": 0, "next": 1, "warn": 2, "info": 3}
     return sorted(alerts, key=lambda need: order[need["level"]])
+
+
+def _of_waiting_audits(row: Any) -> list[Need]:
+    since, now = row.audit_waits_since, timezone.now()
+    if since is None or now - since < WAITS_AFTER:
+        return []
+    words = f"The oldest has waited since {since:%Y-%m-%d %H:%M} UTC. Gold assessors judge audits."
+    url = f"{reverse('console:assessors', args=[row.pk])}?tier=gold"
+    return [_need("warn", "Audits wait for the gold tier.", words, url, "See who is gold")]
+
+
+def _of_machines(row: Any) -> list[Need]:
+    faults = machine_faults(row.machines, timezone.now())
+    if not faults:
+        return []
+    title = "A machine needs you." if len(faults) == 1 else f"{len(faults)} machines need you."
+    words = f"{'; '.join(words for _, words in faults[:MOST_NAMED])}."
+    url = f"{reverse('console:assessor', args=[row.pk, faults[0][0]])}#calls"
+    return [_need("warn", title, words, url, "See its requests")]
+
+
+def _of_disputes(row: Any, shown: dict[str, Any]) -> list[Need]:
+    computation = shown["computation"]
+    if computation is None:
+        return []
+    alerts, n = [], computation.n_disputed
+    queue = reverse("console:adjudication", args=[row.pk])
+    if n:
+        title = "One document is in question." if n == 1 else f"{n} documents are in question."
+        words = "Decide their grades, or let them stand. The corrected numbers do not depend on it."
+        alerts.append(_need("info", title, words, queue, "Look at them"))
+    return alerts
+
+
+def _of_failed_jobs(row: Any) -> list[Need]:
+    job = row.failed_job
+    if job is None:
+        return []
+    url = f"{reverse('job', args=[job['pk']])}?back={reverse('console:campaign', args=[row.pk])}"
+    return [_need("error", f"A job failed ({job['kind']}):", job["error"], url, "See the job")]
 
 
 def _need(level: str, title: str, words: str, url: str, button: str) -> Need:

@@ -123,6 +123,7 @@ def _assessor_page(
         **_work(person, activity),
         "obstacles": _obstacles(person),
         "calls": _machine_calls(person),
+        "n_answered": person.n_judged - person.n_failed,
         "rules_form": rules or AssessorRulesForm(assessor=person, initial=_rules(person)),
         "requeue_form": confirm or RequeueForm(assessor=person),
         "message_form": message or MessageForm(),

@@ -44,6 +44,7 @@ class PeopleFilter(forms.Form):
             ("flagged", "flagged"),
             ("active", "not paused"),
             ("suspended", "paused"),
+            ("at-quota", "at their quota"),
         ],
         required=False,
     )
@@ -127,10 +128,11 @@ def _people(row: Campaign, computation: Computation | None) -> list[Person]:
         for flag in current_flags(row):
             flags.setdefault(flag.assessor_id, []).append(flag)
     people = []
-    for about in row.assessors.order_by("pk").values_list(
-        "pk", "user__username", "tier", "kind", "status", "n_judged", "quota"
-    ):
-        key = about[0]
+    known = row.assessors.order_by("pk").values_list(
+        "pk", "user__username", "tier", "kind", "status", "n_judged", "n_failed", "quota"
+    )
+    for key, name, tier, kind, status, n_judged, n_failed, quota in known:
+        about = (key, name, tier, kind, status, n_judged - n_failed, quota)
         accuracy, low, high = accuracies.get(key, (None, None, None))
         agreement, n_shared = agreements.get(str(key), (None, 0))
         seconds, against = _seconds(speeds.get(str(key))), flags.get(key, [])
@@ -150,8 +152,16 @@ def _fits(person: Person, asked: dict[str, Any]) -> bool:
     return (
         asked["name"].lower() in person.name.lower()
         and asked["tier"] in ("", person.tier)
-        and (not only or (person.flag is not None if only == "flagged" else person.status == only))
+        and (not only or _is(person, only))
     )
+
+
+def _is(person: Person, only: str) -> bool:
+    if only == "flagged":
+        return person.flag is not None
+    if only == "at-quota":
+        return person.quota is not None and person.judged >= person.quota
+    return person.status == only
 
 
 def _sort(people: list[Person], order: str) -> list[Person]:

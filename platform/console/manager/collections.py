@@ -11,18 +11,19 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from console.forms.campaigns import CollectionForm, MembersForm
-from console.forms.uploads import MANUAL_HELP, RunForm, UploadForm, missing_kind
+from console.forms.uploads import MANUAL_HELP, FilesForm, RunForm
+from console.manager.imports import look_at_upload, recent_imports
 from judging.models import Collection, GoldAnswer, Run
 from judging.services.access import managers_only
 from judging.services.collections import change_collection, change_run, create_collection
-from judging.services.errors import ImportRefused, Refused
-from judging.services.files import queue_import
+from judging.services.errors import Refused
 from judging.services.members import set_members
 from judging.services.progress import documents_of
-from touchstone.models import Job, User, user_of
+from touchstone.models import User, user_of
 
 MOST_DOCUMENTS = 100_000  # counted up to here
 SHOWN_TOPICS = 200
+SHOWN_IMPORTS = 50
 
 
 @managers_only
@@ -38,25 +39,13 @@ def new_collection(request: HttpRequest) -> HttpResponse:
 
 @managers_only
 def collection(request: HttpRequest, collection_id: uuid.UUID) -> HttpResponse:
-    """A collection: what is in it, and the upload form. A POST queues an import."""
+    """A collection: what is in it, and the upload form. A POST queues a look at the files."""
     row = get_object_or_404(Collection.objects.annotate(n_topics=Count("topics")), pk=collection_id)
     if request.method != "POST":
         return _collection_page(request, row)
-    form = UploadForm(request.POST, request.FILES)
+    form = FilesForm(request.POST, request.FILES)
     if form.is_valid():
-        try:
-            job = queue_import(
-                kind=form.cleaned_data["kind"],
-                collection=row,
-                files=form.cleaned_data["files"],
-                user=user_of(request),
-                options=form.import_options(),
-            )
-        except ImportRefused as refusal:
-            form.add_error("files", str(refusal))
-        else:
-            back = reverse("console:manage-collection", args=[row.pk])
-            return redirect(f"{reverse('job', args=[job.pk])}?back={back}")
+        return look_at_upload(request, row, form)
     return _collection_page(request, row, upload=form, status=400)
 
 
@@ -64,27 +53,29 @@ def _collection_page(
     request: HttpRequest,
     row: Any,
     *,
-    upload: UploadForm | None = None,
+    upload: FilesForm | None = None,
     edit: CollectionForm | None = None,
     status: int = 200,
 ) -> HttpResponse:
-    runs = list(row.runs.all())
-    counts = {
+    context = {
         "n_topics": row.n_topics,
         "n_documents": documents_of([row], MOST_DOCUMENTS)[row.pk],
         "n_gold": GoldAnswer.objects.filter(topic__collection=row)[:MOST_DOCUMENTS].count(),
-    }
-    jobs = Job.objects.filter(kind="import", payload__collection=str(row.pk)).order_by("-created_at")
-    context = counts | {
         "collection": row,
-        "form": upload or UploadForm(initial={"kind": missing_kind(n_runs=len(runs), **counts)}),
+        "form": upload or FilesForm(),
         "edit_form": edit or CollectionForm(instance=row),
         "most_documents": MOST_DOCUMENTS,
         "topics": row.topics.order_by("topic_id")[:SHOWN_TOPICS],
-        "runs": runs,
+        "runs": list(row.runs.all()),
         "score_lists": row.score_lists.all(),
         "campaigns": row.campaigns.filter(deleted_at=None),
-        "jobs": jobs[:8],
+        **recent_imports(row),
+        "set_aside": Run.everything.filter(collection=row)
+        .exclude(set_aside_at=None)
+        .order_by("run_id", "pk"),
+        "kept": row.imports.exclude(state__in=["looked-at", "discarded"]).select_related("user")[
+            :SHOWN_IMPORTS
+        ],
     }
     return render(request, "console/manager/collection.html", context, status=status)
 

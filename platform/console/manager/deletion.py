@@ -5,6 +5,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
+from django.db.models import Exists, OuterRef
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 
@@ -12,7 +13,7 @@ from console.forms.campaigns import ConfirmationForm
 from judging.models import Campaign, Collection
 from judging.services import deletion
 from judging.services.access import managers_only
-from judging.services.errors import Refused
+from judging.services.errors import NameTaken, Refused
 from touchstone.models import user_of
 
 SHOWN = 200
@@ -49,6 +50,7 @@ def delete_collection(request: HttpRequest, collection_id: uuid.UUID) -> HttpRes
 class RestoreForm(forms.Form):
     kind = forms.ChoiceField(choices=[("campaign", "campaign"), ("collection", "collection")])
     key = forms.UUIDField()
+    name = forms.CharField(max_length=100, required=False)
 
 
 @managers_only
@@ -64,8 +66,16 @@ def deleted_items(request: HttpRequest) -> HttpResponse:
     )
     if request.method == "POST":
         return _restore(request, {"campaign": campaigns, "collection": collections})
-    context = {"collections": collections[:SHOWN], "campaigns": campaigns[:SHOWN]}
+    context = {
+        "collections": collections.annotate(is_taken=_other(Collection))[:SHOWN],
+        "campaigns": campaigns.annotate(is_taken=_other(Campaign))[:SHOWN],
+    }
     return render(request, "console/manager/deleted.html", context)
+
+
+def _other(model: type[Collection] | type[Campaign]) -> Exists:
+    """Return whether another one that is not deleted has the name now."""
+    return Exists(model._default_manager.filter(name=OuterRef("name"), deleted_at=None))
 
 
 def _restore(request: HttpRequest, rows: dict[str, Any]) -> HttpResponse:
@@ -73,14 +83,19 @@ def _restore(request: HttpRequest, rows: dict[str, Any]) -> HttpResponse:
     if not form.is_valid():
         raise Http404
     kind = form.cleaned_data["kind"]
-    row = get_object_or_404(rows[kind], pk=form.cleaned_data["key"])
+    row, name = get_object_or_404(rows[kind], pk=form.cleaned_data["key"]), form.cleaned_data["name"]
     try:
         if kind == "campaign":
-            deletion.restore_campaign(campaign=row, actor=user_of(request))
+            deletion.restore_campaign(campaign=row, actor=user_of(request), name=name)
         else:
-            deletion.restore_collection(collection=row, actor=user_of(request))
+            deletion.restore_collection(collection=row, actor=user_of(request), name=name)
+    except NameTaken:
+        messages.error(
+            request,
+            f"Another {kind} is called “{name or row.name}” now. Restore this one under another name.",
+        )
     except Refused as refusal:
         messages.error(request, f"{refusal.title}.")
     else:
-        messages.success(request, f"Restored: {row.name}.")
+        messages.success(request, f"Restored: {name or row.name}.")
     return redirect("console:manage-deleted")

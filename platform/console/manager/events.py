@@ -3,7 +3,7 @@
 import json
 import uuid
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any
 
@@ -11,6 +11,7 @@ from django import forms
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, render
+from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.text import slugify
 
@@ -95,11 +96,12 @@ def _matching_events(rows: QuerySet[Event], asked: dict[str, Any]) -> QuerySet[E
         rows = rows.filter(verb=asked["verb"])
     if asked["who"]:
         rows = rows.filter(actor__in=User.objects.filter(username=asked["who"]))
+    zone = timezone.get_current_timezone()  # in which the page names the times
     if asked["since"]:
-        rows = rows.filter(at__gte=datetime.combine(asked["since"], datetime.min.time(), UTC))
+        rows = rows.filter(at__gte=datetime.combine(asked["since"], datetime.min.time(), zone))
     if asked["until"]:
         rows = rows.filter(
-            at__lt=datetime.combine(asked["until"], datetime.min.time(), UTC) + timedelta(days=1)
+            at__lt=datetime.combine(asked["until"], datetime.min.time(), zone) + timedelta(days=1)
         )
     return rows
 

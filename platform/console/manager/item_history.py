@@ -4,34 +4,59 @@ from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
 
+from django.db.models import Case, Count, OuterRef, Q, QuerySet, Subquery, TextField, When
+from django.db.models.fields.json import KeyTextTransform
+from django.db.models.functions import Cast, Coalesce
+
+from analytics.services.digests import SET_ASIDE
 from console.manager.adjudication import PURPOSES
-from judging.models import Adjudication, Item, Judgment, Lease, Slot
+from judging.models import Adjudication, Assessor, Item, Judgment, Lease, Slot
 from sampling.models import AuditEntry, DrawEntry
+from touchstone.models import Event
+
+TELLING = (Slot.Purpose.CHECK, Slot.Purpose.AUDIT, Slot.Purpose.SILVER)
 
 
 def history_of(item: Item, labels: dict[int, str]) -> dict[str, Any]:
     """Return the steps, the oldest first, the grades that stand, and the decision, if any."""
     judgments = list(
-        Judgment.objects.filter(item=item).select_related("assessor__user", "slot").order_by("id")
+        _with_set_aside(Judgment.objects.filter(item=item), item)
+        .select_related("assessor__user", "slot")
+        .order_by("id")
     )
     decisions = list(Adjudication.objects.filter(item=item).select_related("decided_by").order_by("id"))
     steps = [
         *_draw_steps(item),
         *_lease_steps(item),
         *_judgment_steps(judgments, labels),
+        *_set_aside_steps(judgments),
         *_audit_steps(item),
         *_decision_steps(decisions, labels),
     ]
-    slots = list(
-        Slot.objects.filter(item=item).exclude(purpose=Slot.Purpose.VOID).values_list("state", flat=True)
-    )
+    newest = decisions[-1] if decisions else None
+    in_force = newest if newest and newest.verdict != Adjudication.Verdict.WITHDRAWN else None
+    people = {row.assessor_id: row.assessor for row in judgments if row.assessor.kind == Assessor.Kind.HUMAN}
+    said = [row for row in judgments if row.comment or row.grade is None]
     return {
         "steps": sorted(steps, key=itemgetter("at")),
-        "n_filled": slots.count(Slot.State.DONE),
-        "n_wanted": len(slots),
-        "decision": decisions[-1] if decisions else None,
-        "decided_label": labels.get(decisions[-1].grade, "") if decisions else "",
+        "people": list(people.values()),
+        "last_word": said[-1].assessor_id if said else None,
+        # Who is written to about a check or an audit may learn from it that it is one.
+        "may_give_away": any(row.slot and row.slot.purpose in TELLING for row in judgments),
+        "decision": in_force,
+        "newest_word": newest,
+        "decided_label": labels.get(in_force.grade, "") if in_force and in_force.grade is not None else "",
     }
+
+
+def with_places(rows: QuerySet[Item]) -> QuerySet[Item]:
+    """Return the items with how many judgments are wanted of each, and how many are in."""
+    wanted = Slot.objects.filter(item=OuterRef("pk")).exclude(purpose=Slot.Purpose.VOID).order_by()
+    counted = wanted.values("item").annotate(n=Count("pk"), done=Count("pk", filter=Q(state=Slot.State.DONE)))
+    return rows.annotate(
+        n_wanted=Coalesce(Subquery(counted.values("n")), 0),
+        n_filled=Coalesce(Subquery(counted.values("done")), 0),
+    )
 
 
 def _step(at: Any, what: str, who: Any = None, **more: Any) -> dict[str, Any]:
@@ -69,6 +94,35 @@ def _judgment_steps(judgments: list[Judgment], labels: dict[int, str]) -> Iterab
         yield _step(row.created_at, what, row.assessor, detail=detail, comment=row.comment, tag=tag)
 
 
+def _with_set_aside(rows: QuerySet[Judgment], item: Item) -> QuerySet[Judgment]:
+    """Return judgments with when they were set aside and by whom, by the log of events: void slots do not know it."""
+    verbs = Q()
+    for verb in SET_ASIDE:
+        verbs |= Q(verb__startswith=verb)
+    found = (
+        Event.objects.annotate(whose=KeyTextTransform("assessor", "detail"))
+        .filter(
+            verbs,
+            subject=f"campaign:{item.campaign_id}",
+            whose=Cast(OuterRef("assessor__user_id"), TextField()),
+            at__gte=OuterRef("created_at"),
+        )
+        .order_by("id")
+    )
+    is_void = Q(slot__purpose=Slot.Purpose.VOID, sequence=1)
+    return rows.annotate(
+        set_aside_at=Case(When(is_void, then=Subquery(found.values("at")[:1]))),
+        set_aside_by=Case(When(is_void, then=Subquery(found.values("actor__username")[:1]))),
+    )
+
+
+def _set_aside_steps(judgments: list[Any]) -> Iterable[dict[str, Any]]:
+    for row in judgments:
+        if row.set_aside_at is not None:
+            by = f"by {row.set_aside_by}" if row.set_aside_by else ""
+            yield _step(row.set_aside_at, "Set aside, and wanted again", row.assessor, detail=by)
+
+
 def _audit_steps(item: Item) -> Iterable[dict[str, Any]]:
     entries = AuditEntry.objects.filter(item=item, selected=True).select_related("audit")
     for entry in entries:
@@ -82,6 +136,8 @@ def _audit_steps(item: Item) -> Iterable[dict[str, Any]]:
 
 def _decision_steps(decisions: list[Adjudication], labels: dict[int, str]) -> Iterable[dict[str, Any]]:
     for row in decisions:
-        what = f"Decided: {labels.get(row.grade, row.grade)}"
+        what = "Let stand" if row.verdict == Adjudication.Verdict.STANDS else "Decision taken back"
+        if row.grade is not None:
+            what = f"Decided: {labels.get(row.grade, row.grade)}"
         detail = f"by {row.decided_by.get_username()}"
         yield _step(row.created_at, what, detail=detail, comment=row.reason)

@@ -9,19 +9,20 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHt
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.utils.text import slugify
 from django.views.decorators.http import require_POST, require_safe
 from rest_framework.exceptions import ValidationError
 
 from analytics.services.digests import ORDERS as DIGEST_ORDERS
 from analytics.services.digests import digested_at
-from analytics.services.judgment_log import LOG_FORMATS, log_lines
+from analytics.services.judgment_log import LOG_FORMATS, file_name, log_bytes
 from analytics.services.recomputation import latest_computation
 from console.filtering import ITEM_ORDERS, ListPage, item_order, items_asked, judgments_asked
-from console.manager.adjudication import PURPOSES
-from console.manager.item_history import history_of
+from console.manager.adjudication import PURPOSES, done_notice
+from console.manager.item_history import history_of, with_places
+from console.manager.messages import threads_context
 from judging.judgment_filters import ITEMS, JUDGMENTS, Filter, filters_of
-from judging.models import Campaign, Item, PlacesLeft, Slot
+from judging.models import Assessor, Campaign, Item, PlacesLeft, Slot
+from judging.services import messages as letters
 from judging.services.access import managers_only
 from judging.services.errors import Refused
 from judging.services.filtered import FilteredRows, places_of, without_texts
@@ -29,6 +30,7 @@ from judging.services.item_frame import title_of
 from judging.services.more_judgments import open_one_more
 from touchstone.models import user_of
 
+MOST_OF_TITLE = 100
 ORDERS_OF_ITEMS = {
     "-newest": "newest judgment first",
     "-spread": "grades furthest apart first",
@@ -140,9 +142,8 @@ def _field(one: Filter, value: str) -> dict[str, Any]:
 
 def _file(row: Campaign, found: FilteredRows, file_format: str) -> StreamingHttpResponse:
     kind = LOG_FORMATS[file_format]
-    answer = StreamingHttpResponse(log_lines(row, found.complete(), file_format), content_type=kind)
-    name = slugify(row.name)[:60] or "campaign"
-    answer["Content-Disposition"] = f'attachment; filename="judgments-{name}.{file_format}"'
+    answer = StreamingHttpResponse(log_bytes(row, found.complete(), file_format), content_type=kind)
+    answer["Content-Disposition"] = f'attachment; filename="{file_name(row, file_format)}"'
     return answer
 
 
@@ -153,22 +154,56 @@ def _file(row: Campaign, found: FilteredRows, file_format: str) -> StreamingHttp
 @managers_only
 def item(request: HttpRequest, campaign_id: uuid.UUID, item_id: uuid.UUID) -> HttpResponse:
     """The document as assessors see it, and all that happened with it."""
-    joined = Item.objects.select_related("topic", "document", "campaign__collection", "campaign__scale")
+    joined = with_places(Item.objects.all()).select_related(
+        "topic", "document", "campaign__collection", "campaign__scale"
+    )
     found = get_object_or_404(
         joined.defer("document__text", "document__html"), pk=item_id, campaign_id=campaign_id
     )
     row = found.campaign
     grades = list(row.scale.grades.all())
-    history = history_of(found, {grade.value: str(grade) for grade in grades})
+    labels = {grade.value: str(grade) for grade in grades}
+    history = history_of(found, labels)
+    newest, title = history["newest_word"], title_of(found, row) or found.document.doc_id
     context = {
         "campaign": row,
         "item": found,
-        "title": title_of(found, row) or found.document.doc_id,
+        "title": title,
         "frame_url": reverse("console:adjudication-document", args=[row.pk, found.pk]),
         "grades": grades,
+        "done": done_notice(request, newest, title),
         **history,
+        **threads_context(found),
     }
     return render(request, "console/manager/item.html", context)
+
+
+@require_POST
+@managers_only
+def write(request: HttpRequest, campaign_id: uuid.UUID, item_id: uuid.UUID) -> HttpResponse:
+    """Tell somebody who had the document something about it."""
+    found = get_object_or_404(
+        Item.objects.select_related("topic", "document", "campaign").defer(
+            "document__text", "document__html"
+        ),
+        pk=item_id,
+        campaign_id=campaign_id,
+    )
+    people = Assessor.objects.filter(judgments__item=found, kind=Assessor.Kind.HUMAN)
+    named = request.POST.get("assessor", "")
+    to = people.select_related("user", "campaign").filter(pk=named).first() if named.isdecimal() else None
+    text = request.POST.get("text", "").strip()
+    if to is None or not text:
+        messages.error(request, "Not sent: choose somebody who had the document, and write something.")
+        return redirect("console:item", campaign_id=campaign_id, item_id=item_id)
+    title = (title_of(found, found.campaign) or found.document.doc_id)[:MOST_OF_TITLE]
+    try:
+        letters.send(assessor=to, text=f"About “{title}”: {text}", sender=user_of(request))
+    except Refused as refusal:
+        messages.error(request, f"Not sent: {refusal.title} {refusal}".strip())
+    else:
+        messages.success(request, f"Sent: {to.user.get_username()} will see it on the next page they open.")
+    return redirect("console:item", campaign_id=campaign_id, item_id=item_id)
 
 
 @require_POST

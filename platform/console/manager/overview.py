@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.postgres.aggregates import ArrayAgg
-from django.db.models import Count, Exists, OuterRef, Subquery, Sum, Value
+from django.db.models import Count, Exists, F, Min, OuterRef, Subquery, Sum, Value
 from django.db.models.functions import Coalesce, JSONObject
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -18,16 +18,18 @@ from analytics.charts import Chart, throughput
 from analytics.models import Computation
 from analytics.services.activity import MACHINE, SERIES, a_day, filled_days, filled_hours
 from analytics.services.costs import costs
-from analytics.services.disputed import open_disputes
+from analytics.services.dispute_queue import dispute_queue, with_disputes
 from analytics.services.recomputation import queue_recomputation
 from analytics.services.screening import current_flags
 from console.looks import look_context
 from console.manager.alerts import needs
 from console.manager.design import draw_context
 from console.manager.events import events_in_words, events_of
+from console.manager.need_facts import with_need_facts
 from console.researcher.plots import plot_answer
-from judging.models import Assessor, Campaign
+from judging.models import Assessor, Campaign, Message
 from judging.services.access import managers_only
+from judging.services.opening import opening
 from judging.services.progress import Progress, progress
 from sampling.models import Audit, AuditSchedule
 from sampling.services.audit_schedules import next_due_time, schedule_words
@@ -60,6 +62,7 @@ def campaign(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "costs": _costs(row, activity, done, schedule),
         "audits": _audits(row, schedule),
         "judges_here": row.judges_here,
+        "opening": opening(row) if drawn["draw"] and row.state != Campaign.State.OPEN else None,
         **look_context(row),
         "events": events_in_words(events_of(row)[:SHOWN_EVENTS]),
     }
@@ -70,15 +73,19 @@ def _campaign_row(campaign_id: uuid.UUID, user: Any) -> Any:
     """Return the campaign with what single rows know: who is there, the newest audit."""
     people = Assessor.objects.filter(campaign=OuterRef("pk"), status=Assessor.Status.ACTIVE)
     audit = Audit.objects.filter(campaign=OuterRef("pk")).order_by("-sequence")
+    open_ones = Message.objects.filter(assessor__campaign=OuterRef("pk"), is_from_assessor=True, read_at=None)
+    asked = open_ones.order_by().values("assessor__campaign")
     of_campaign = people.order_by().values("campaign")
+    everybody = Assessor.objects.filter(campaign=OuterRef("pk")).order_by().values("campaign")
     rows = Campaign.objects.select_related("collection", "scale", "places_left").annotate(
         tiers=Subquery(of_campaign.annotate(found=ArrayAgg("tier", distinct=True)).values("found")),
         judges_here=Exists(people.filter(user=user)),
         is_gold_alone=Exists(people.filter(tier=Assessor.Tier.GOLD).judges()),
-        n_stored=Subquery(
-            Assessor.objects.filter(campaign=OuterRef("pk")).order_by().values("campaign")
-            .annotate(n=Sum("n_judged")).values("n")
-        ),
+        n_questions=Coalesce(Subquery(asked.annotate(n=Count("pk")).values("n")), 0),
+        first_question=Subquery(asked.annotate(first=Min("pk")).values("first")),
+        n_stored=Subquery(everybody.annotate(n=Sum(F("n_judged") - F("n_failed"))).values("n")),
+        n_requests=Subquery(everybody.annotate(n=Sum("n_requests")).values("n")),
+        requests_cost=Subquery(everybody.annotate(n=Sum("requests_cost")).values("n")),
         n_assessors=Subquery(of_campaign.annotate(n=Count("pk")).values("n")),
         newest_audit=Subquery(
             audit.values(said=JSONObject(sequence="sequence", tier="tier", expected="expected_in_total"))[:1]
@@ -91,17 +98,18 @@ def _campaign_row(campaign_id: uuid.UUID, user: Any) -> Any:
             .values("expected_in_total")[:1]
         ),
     )  # fmt: skip
-    return get_object_or_404(rows, pk=campaign_id)
+    return get_object_or_404(with_need_facts(rows), pk=campaign_id)
 
 
 def _newest(row: Campaign) -> Any:
     flags = current_flags(row).order_by().values(everybody=Value(0))  # one group
-    newest = Computation.objects.filter(campaign=row).order_by("-id")
-    disputed = open_disputes().filter(computation=OuterRef("pk")).order_by().values("computation")
-    return newest.annotate(
+    found = with_disputes(Computation.objects.filter(campaign=row).order_by("-id"), row)
+    newest: Any = found.annotate(
         n_flags=Coalesce(Subquery(flags.annotate(n=Count("assessor", distinct=True)).values("n")), 0),
-        n_disputed=Coalesce(Subquery(disputed.annotate(n=Count("pk")).values("n")), 0),
     ).first()
+    if newest is not None:
+        newest.n_disputed = len(dispute_queue(newest))
+    return newest
 
 
 # -- how far --------------------------------------------------------------------------------------------------
@@ -164,9 +172,10 @@ def _costs(
     left, gold_left = done["left"], done["audits_left"] + planned
     if row.is_gold_alone:  # gold judges judge the drawn items themselves
         left, gold_left = 0, done["audits_left"] + done["left"]
-    cost = costs(row, activity, counted=activity.get("counted", 0), left=left, gold_left=gold_left)
+    machines, counted = float(row.requests_cost or 0), activity.get("counted", 0)
+    cost = costs(row, activity, counted=counted, left=left, gold_left=gold_left, of_machines=machines)
     has_machines = MACHINE in activity.get("series", {})
-    return {"found": cost, "has_machines": has_machines, "n_calls": activity.get("calls", {}).get("n", 0)}
+    return {"found": cost, "has_machines": has_machines, "n_calls": row.n_requests or 0}
 
 
 def _audits(row: Any, schedule: AuditSchedule | None) -> dict[str, Any]:

@@ -5,13 +5,10 @@ from collections.abc import Callable
 from copy import copy
 from typing import Any
 
-from django import forms
 from django.contrib import messages
 from django.db.models import prefetch_related_objects
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
-from django.urls import reverse
-from django.utils.http import urlencode
 
 from console.forms.audits import AuditPlanForm
 from console.forms.campaigns import (
@@ -20,10 +17,11 @@ from console.forms.campaigns import (
     CampaignForm,
     CollectionForm,
 )
-from console.forms.uploads import UploadForm, missing_kind
+from console.forms.uploads import FilesForm
 from console.manager.campaigns import save_assessor, save_campaign
 from console.manager.check_grades import check_grades_shown
 from console.manager.collections import save_collection
+from console.manager.imports import look_at_upload, recent_imports
 from console.manager.setup_steps import (
     OF_CAMPAIGN,
     OF_COLLECTION,
@@ -36,16 +34,13 @@ from judging.models import Assessor, Campaign, Collection
 from judging.services import campaigns
 from judging.services.access import managers_only
 from judging.services.collections import create_collection
-from judging.services.errors import ImportRefused
-from judging.services.files import queue_import
+from judging.services.opening import opening
 from sampling.models import AuditSchedule
 from sampling.services.audit_schedules import save_schedule, schedule_words
 from sampling.services.auditable import AuditRefused
-from touchstone.models import Job, user_of
+from touchstone.models import user_of
 
-KINDS = {"documents": ("topics", "documents"), "runs": ("runs", "judgments", "scores")}
 SHOWN_COLLECTIONS = 50
-SHOWN_JOBS = 5
 SHOWN_PEOPLE = 20
 
 
@@ -54,17 +49,6 @@ class NewCollectionForm(CollectionForm):
 
     class Meta(CollectionForm.Meta):
         fields = ["name", "description"]
-
-
-class StepUploadForm(UploadForm):
-    """The upload of a step: only what belongs there."""
-
-    def __init__(self, *arguments: Any, kinds: tuple[str, ...], **named: Any) -> None:
-        super().__init__(*arguments, **named)
-        field = self.fields["kind"]
-        assert isinstance(field, forms.ChoiceField)  # noqa: S101 (it is one)
-        choices: Any = field.choices
-        field.choices = [(value, label) for value, label in choices if value in kinds]
 
 
 # -- where one is ---------------------------------------------------------------------------------------------
@@ -149,42 +133,17 @@ def _collection(request: HttpRequest, row: Any, campaign: Any) -> HttpResponse:
 
 def _upload(step: str) -> Callable[[HttpRequest, Any, Any], HttpResponse]:
     def handler(request: HttpRequest, row: Any, campaign: Any) -> HttpResponse:
-        lacks = missing_kind(
-            n_topics=row.n_topics, n_documents=row.has_documents, n_runs=row.n_runs, n_gold=row.has_gold
-        )
-        kinds = KINDS[step]
-        if request.method == "POST":
-            form = StepUploadForm(request.POST, request.FILES, kinds=kinds)
-            answer = _queue_import(request, form, row) if form.is_valid() else None
-            if answer is not None:
-                return answer
-        else:
-            form = StepUploadForm(kinds=kinds, initial={"kind": lacks if lacks in kinds else kinds[-1]})
-        jobs = Job.objects.filter(kind="import", payload__collection=str(row.pk)).order_by("-created_at")
+        form = FilesForm(request.POST, request.FILES) if request.method == "POST" else FilesForm()
+        if form.is_valid():
+            return look_at_upload(request, row, form)
         context = {
             "form": form,
-            "jobs": jobs[:SHOWN_JOBS],
             "runs": row.runs.all()[:100] if step == "runs" else [],
+            **recent_imports(row),
         }
         return _page(request, step, row, campaign, context, is_wrong=bool(form.errors))
 
     return handler
-
-
-def _queue_import(request: HttpRequest, form: StepUploadForm, row: Any) -> HttpResponse | None:
-    """Queue the import and lead to its job, which leads back here; None where the files were refused."""
-    try:
-        job = queue_import(
-            kind=form.cleaned_data["kind"],
-            collection=row,
-            files=form.cleaned_data["files"],
-            user=user_of(request),
-            options=form.import_options(),
-        )
-    except ImportRefused as refusal:
-        form.add_error("files", str(refusal))
-        return None
-    return redirect(f"{reverse('job', args=[job.pk])}?{urlencode({'back': request.path})}")
 
 
 def _scale(request: HttpRequest, row: Any, campaign: Any) -> HttpResponse:
@@ -252,7 +211,7 @@ def _gold(request: HttpRequest, row: Any, campaign: Any) -> HttpResponse:
 
 
 def _open(request: HttpRequest, row: Any, campaign: Any) -> HttpResponse:
-    return _page(request, "open", row, campaign, {})
+    return _page(request, "open", row, campaign, {"opening": opening(campaign)})
 
 
 HANDLERS: dict[str, Callable[[HttpRequest, Any, Any], HttpResponse]] = {

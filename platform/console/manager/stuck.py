@@ -24,14 +24,34 @@ def stuck_need(row: Any) -> dict[str, Any] | None:
     # Whoever has joined and has not agreed yet, or is in training, will do: nothing is wrong then.
     is_waiting = found.helps.get("entry", 0) >= missing
     words = " ".join(part for part in (_lack(found), _items(found, missing), _helps(found)) if part)
-    url = f"{reverse('console:assessors', args=[row.pk])}#add"
     return {
         "level": "warn" if is_waiting else "error",
         "title": title,
         "words": words,
-        "url": url,
-        "button": "Add or invite",
+        "url": f"{reverse('console:items', args=[row.pk])}?state=stuck",
+        "button": "See the items",
+        "offers": _offers(row, found),
     }
+
+
+def _offers(row: Any, found: PlacesLeft) -> list[dict[str, Any]]:
+    """Return what helps as buttons and links, the surest first."""
+    people, n = reverse("console:assessors", args=[row.pk]), found.newcomers
+    offers = []
+    if n:
+        label = "Invite one person" if n == 1 else f"Invite {n:,} people"
+        offers.append(
+            {"label": label, "url": reverse("console:invite-newcomers", args=[row.pk]), "is_post": True}
+        )
+    if any(one["given_back_by"] for one in found.stuck):
+        url = reverse("console:ask-again", args=[row.pk])
+        offers.append({"label": "Ask to look again", "url": url, "is_post": True})
+    if "quota" in found.helps:
+        offers.append({"label": "Raise a quota", "url": f"{people}?only=at-quota"})
+    if "team" in found.helps:
+        url = reverse("console:manage-topics", args=[row.pk])
+        offers.append({"label": "Open topics to other teams", "url": url})
+    return offers
 
 
 def _lack(found: PlacesLeft) -> str:

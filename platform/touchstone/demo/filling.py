@@ -108,6 +108,7 @@ def _check_gold(campaign: Campaign) -> None:
     grades = {
         (topic, document): grade
         for topic, document, grade in answers.values_list("topic_id", "document_id", "grade")
+        if grade is not None
     }
     n_missing = sum(1 for pair in items if pair not in grades)
     if n_missing:

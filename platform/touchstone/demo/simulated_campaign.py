@@ -34,7 +34,8 @@ class SimulatedCampaign:
 
     def _truth(self) -> dict[Pair, int]:
         answers = GoldAnswer.objects.filter(topic__collection=self.campaign.collection)
-        return {(a, b): grade for a, b, grade in answers.values_list("topic_id", "document_id", "grade")}
+        found = answers.values_list("topic_id", "document_id", "grade")
+        return {(a, b): grade for a, b, grade in found if grade is not None}
 
     @cached_property
     def popularity(self) -> dict[Pair, float]:

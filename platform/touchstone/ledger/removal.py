@@ -1,6 +1,9 @@
 """Imports that are taken back: rows on which nothing rests go, and the ledger still verifies."""
 
 import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 from django.db import IntegrityError, OperationalError, connection, transaction
 from django.db.utils import DataError
@@ -63,25 +66,30 @@ def remove_import(*, collection: Collection, import_id: int, why: str, actor: Us
         raise NotFound
     if not why.strip():
         raise CorrectionRefused("say why the import is removed")
-    with locked_collection(collection, actor) as row:
-        try:
-            with transaction.atomic(), connection.cursor() as cursor:
-                _vouch_for(row.pk, import_id)
-                cursor.execute("SELECT touchstone_remove_import(%s, %s, %s)", [import_id, actor.pk, why])
-                [n] = cursor.fetchone()
-        except IntegrityError as error:
-            if isinstance(error.__cause__, errors.RestrictViolation):
-                raise ImportInUse(str(error.__cause__.diag.message_primary)) from error
-            raise
-        except (DataError, OperationalError) as error:
-            if isinstance(error.__cause__, errors.LockNotAvailable | errors.DeadlockDetected):
-                raise CollectionBusy from error
-            raise
+    with locked_collection(collection, actor) as row, refusals_in_words(), connection.cursor() as cursor:
+        _vouch_for_event(row.pk, import_id)
+        cursor.execute("SELECT touchstone_remove_import(%s, %s, %s)", [import_id, actor.pk, why])
+        [n] = cursor.fetchone()
     return int(n)
 
 
-def _vouch_for(place: uuid.UUID, import_id: int) -> None:
-    """Write down what of the import is sealed, while nothing is sealed: the chain goes on with these hashes."""
+@contextmanager
+def refusals_in_words() -> Iterator[None]:
+    """Have what the owner's functions refuse raised as a refusal, and nothing of the block done."""
+    try:
+        with transaction.atomic():
+            yield
+    except IntegrityError as error:
+        if isinstance(error.__cause__, errors.RestrictViolation):
+            raise ImportInUse(str(error.__cause__.diag.message_primary)) from error
+        raise
+    except (DataError, OperationalError) as error:
+        if isinstance(error.__cause__, errors.LockNotAvailable | errors.DeadlockDetected):
+            raise CollectionBusy from error
+        raise
+
+
+def _vouch_for_event(place: uuid.UUID, import_id: int) -> None:
     found = Event.objects.filter(
         pk=import_id, subject=f"collection:{place}", verb__in=REMOVABLE, detail__has_key="rows"
     ).first()
@@ -89,7 +97,17 @@ def _vouch_for(place: uuid.UUID, import_id: int) -> None:
         raise ImportNotRemovable
     table, mine = REMOVABLE[found.verb]
     first, last = found.detail["rows"]
-    keys = {"table": table, "place": place, "first": first, "last": last, "removed": Erasure.REMOVED}
+    if not vouch_for(table, mine, {"place": place, "first": first, "last": last}):
+        raise ImportNotRemovable
+
+
+def vouch_for(table: str, mine: str, span: Mapping[str, Any]) -> bool:
+    """Write down what of the rows is sealed, while nothing is sealed: the chain goes on with these hashes.
+
+    `mine` is a condition of a row r, `span` what it names with the first and last id; return whether there is a row.
+    """
+    keys = {"table": table, "removed": Erasure.REMOVED, **span}
+    first, last = span["first"], span["last"]
     types = columns_of(table)
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [SEALING_LOCK])
@@ -97,7 +115,7 @@ def _vouch_for(place: uuid.UUID, import_id: int) -> None:
             f"SELECT FROM {table} r WHERE {mine} AND r.id BETWEEN %(first)s AND %(last)s LIMIT 1", keys
         )
         if cursor.fetchone() is None:
-            raise ImportNotRemovable
+            return False
         after = 0
         for seal in Seal.objects.filter(table=table).order_by("up_to_id"):
             if seal.up_to_id >= first and after < last:
@@ -105,3 +123,4 @@ def _vouch_for(place: uuid.UUID, import_id: int) -> None:
                 sql = ADD_ERASURES.format(table=table, mine=mine, line=line.replace("%", "%%"))
                 cursor.execute(sql, {**keys, "after": after, "until": seal.up_to_id})
             after = seal.up_to_id
+    return True

@@ -32,6 +32,10 @@ class User(AbstractUser):
     role = models.CharField(max_length=10, choices=Role, default=Role.ASSESSOR)
     # Chosen for the assessors' pages. Without choices: a language added to the settings makes no migration.
     language = models.CharField(max_length=20, blank=True, default="", db_default="")
+    # In which pages name times; empty: UTC. Without choices, for the same reason: the world's zones change.
+    time_zone = models.CharField(max_length=50, blank=True, default="", db_default="")
+    # When a page was answered last, to the hour (touchstone/readers.py).
+    seen_at = models.DateTimeField(null=True, editable=False)
     # Part of what every session is checked against: another salt ends them all (touchstone/access.py).
     session_salt = models.CharField(max_length=32, blank=True, default="", db_default="", editable=False)
 

@@ -71,7 +71,7 @@ class Job(models.Model):
             models.CheckConstraint(name="touchstone_job_attempts", condition=models.Q(attempts__lte=3)),
             models.CheckConstraint(
                 name="touchstone_job_lane",
-                condition=models.Q(lane__in=["quick", "numbers", "heavy"], turn__gte=0),
+                condition=models.Q(lane__in=["quick", "numbers", "heavy", "mail"], turn__gte=0),
             ),
         ]
         indexes = [

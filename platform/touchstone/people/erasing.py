@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from django.contrib.sessions.models import Session
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from analytics.models import Release
 from analytics.releases.pseudonyms import pseudonym
@@ -28,10 +28,13 @@ from judging.models import (
 )
 from judging.services.leases import lock_requests
 from touchstone.ledger import sealing
+from touchstone.letters.sending import remove_letters
 from touchstone.models import (
+    AccountLink,
     ApiToken,
     Event,
     IdempotentRequest,
+    Letter,
     RateCounter,
     Seal,
     User,
@@ -42,6 +45,7 @@ from touchstone.models import (
 from touchstone.people.texts import TEXTS, Text, changes, places, write
 from touchstone.people.words import Words, erased_name, is_generated, words_of
 from touchstone.sessions import SessionStore
+from touchstone.users import LastManager, keeping_a_manager
 
 PATIENCE_SECONDS = 600.0  # for transactions that began before and must end before their neighbours are sealed
 NOWHERE = "https://erased.invalid/"
@@ -98,7 +102,13 @@ def erase(
         If somebody else has the name that the account would get, or a transaction keeps rows from being sealed.
     """
     name = free_name(user)
-    _close(user)
+    try:
+        with keeping_a_manager():
+            _close(user)
+    except LastManager as refusal:
+        raise CannotErase(
+            "the last active manager stays one: make somebody else a manager first"
+        ) from refusal
     of_markets = set(Participant.objects.filter(assessor__user=user).values_list("participant", flat=True))
     words, done = words_of(user, [*also, *filter(is_generated, of_markets)]), ErasureReport(name)
     done.not_sought = sorted(one for one in of_markets - {*also, ""} if not is_generated(one))
@@ -140,10 +150,15 @@ def _erase_own_rows(user: User, done: ErasureReport) -> None:
         ImportedName.objects.filter(assessor__in=mine).delete()
         CollectionMember.objects.filter(user=user).delete()
         IdempotentRequest.objects.filter(user=user).delete()
+        remove_letters(_letters_to(user))
+        user.letter_refusals.all().delete()
         WebhookDelivery.objects.filter(webhook__user=user).delete()
         Webhook.objects.filter(user=user).update(url=NOWHERE, secret="", verbs=[], is_active=False)
         hashed = hashlib.sha256(user.get_username().strip().casefold().encode(errors="replace")).hexdigest()
         RateCounter.objects.filter(key=f"login name {hashed}").delete()
+        # An invitation to their address too, whoever took it: the row holds the address.
+        theirs = Q(user=user) | Q(email__iexact=user.email) & ~Q(email="")
+        AccountLink.objects.filter(theirs).delete()
         for text, value, rows in (
             (KEY_NAME, "", ApiToken.objects.filter(user=user).exclude(name="")),
             (MESSAGE, NO_TEXT, Message.objects.filter(assessor__in=mine).exclude(text=NO_TEXT)),
@@ -152,6 +167,11 @@ def _erase_own_rows(user: User, done: ErasureReport) -> None:
             for key in rows.values_list("pk", flat=True):
                 write(text, key, value)
                 done.count(text)
+
+
+def _letters_to(user: User) -> QuerySet[Letter]:
+    """Return the letters to the person, also those to their address from before there was an account."""
+    return Letter.objects.filter(Q(user=user) | Q(user=None, address__iexact=user.email or "-"))
 
 
 def _invitations_of(user: User) -> QuerySet[Invitation]:
@@ -199,8 +219,19 @@ def _rename(user: User, name: str) -> None:
     """Take the names out by which texts were searched, last: whoever begins again needs them."""
     Participant.objects.filter(assessor__user=user).update(participant="", study="", session="")
     user.username, user.first_name, user.last_name, user.email, user.language = name, "", "", "", ""
-    user.last_login = None
-    user.save(update_fields=["username", "first_name", "last_name", "email", "language", "last_login"])
+    user.last_login = user.seen_at = None
+    user.time_zone = ""
+    fields = [
+        "username",
+        "first_name",
+        "last_name",
+        "email",
+        "language",
+        "time_zone",
+        "last_login",
+        "seen_at",
+    ]
+    user.save(update_fields=fields)
 
 
 def _erase_comments(user: User, say: Say) -> int:

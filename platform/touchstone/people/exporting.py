@@ -33,11 +33,12 @@ from judging.models import (
 from judging.spreadsheets import SheetWriter
 from sampling.models import Draw, TopicFinding
 from touchstone.ledger.rows import AT_ONCE
-from touchstone.models import ApiToken, Event, Job, User, Webhook, WebhookDelivery
+from touchstone.models import AccountLink, ApiToken, Event, Job, User, Webhook, WebhookDelivery
 
 README = """What Touchstone holds about the account {name} (number {key}), as of {at}.
 
-account.json      the account itself, where it is logged in, its API keys (not the keys themselves, which nobody has)
+account.json      the account itself, where it is logged in, its API keys (not the keys themselves, which nobody has),
+                  letters to the person
 judging.json      the campaigns in which the person judges, how they came in, messages, training, accuracy
 judgments.csv     every judgment with its comment, the newest version and all before it
 events.jsonl      what the log of events says the person did, or what was done to them
@@ -61,7 +62,10 @@ COLUMNS = (
     "active_milliseconds",
     "at",
 )
-ACCOUNT = ("id", "username", "first_name", "last_name", "email", "role", "language", "is_active", "is_staff")
+ACCOUNT = (
+    *("id", "username", "first_name", "last_name", "email", "role"),
+    *("language", "time_zone", "is_active", "is_staff"),
+)
 CAMPAIGN = "assessor__campaign__name"
 File = Callable[[User], Iterable[str]]
 
@@ -114,6 +118,16 @@ def _account(user: User) -> Iterable[str]:
             "id": user.pk,
             "date_joined": user.date_joined,
             "last_login": user.last_login,
+            "seen_at": user.seen_at,
+            "links": _rows(
+                AccountLink.objects.filter(user=user),
+                "kind",
+                "role",
+                "email",
+                "created_at",
+                "expires_at",
+                "used_at",
+            ),
             "sessions": sessions,
             "api_keys": _rows(
                 ApiToken.objects.filter(user=user), "name", "scopes", "created_at", "expires_at", "revoked_at"
@@ -122,6 +136,10 @@ def _account(user: User) -> Iterable[str]:
             "webhook_deliveries": _rows(
                 WebhookDelivery.objects.filter(webhook__user=user), "event", "state", "attempts", "answer"
             ),
+            "letters": _rows(
+                user.letters.all(), "kind", "address", "subject", "title", "text", "state", "created_at"
+            ),
+            "letters_switched_off": _rows(user.letter_refusals.all(), "kind", "created_at"),
             "collections": _rows(CollectionMember.objects.filter(user=user), "collection__name"),
         }
     )
@@ -142,7 +160,9 @@ def _judging(user: User) -> Iterable[str]:
                 "completed_at",
             ),
             "names_in_imported_files": _rows(ImportedName.objects.filter(about), "source", "name"),
-            "messages": _rows(Message.objects.filter(about), CAMPAIGN, "text", "created_at", "read_at"),
+            "messages": _rows(
+                Message.objects.filter(about), CAMPAIGN, "is_from_assessor", "text", "created_at", "read_at"
+            ),
             "training_answers": _rows(
                 TrainingAnswer.objects.filter(about), CAMPAIGN, "attempt", "grade", "created_at"
             ),
@@ -199,11 +219,14 @@ def _work(user: User) -> Iterable[str]:
         {
             "campaigns": _rows(Campaign.objects.filter(created_by=user), "name", "created_at"),
             "invitations": _rows(Invitation.objects.filter(created_by=user), "campaign__name", "tier"),
+            "invitations_to_accounts": _rows(
+                AccountLink.objects.filter(created_by=user, kind="invitation"), "role", "created_at", "used_at"
+            ),
             "draws": _rows(Draw.objects.filter(drawn_by=user), "campaign__name", "batch", "created_at"),
             "releases": _rows(Release.objects.filter(made_by=user), "campaign__name", "version", "authors"),
             "adjudications": _rows(
                 Adjudication.objects.filter(decided_by=user), "item__topic__topic_id", "item__document__doc_id",
-                "grade", "reason", "created_at",
+                "verdict", "grade", "reason", "created_at",
             ),
             "findings": _rows(TopicFinding.objects.filter(decided_by=user), "is_bad", "reason", "created_at"),
             "messages_written": _rows(Message.objects.filter(sender=user), "text", "created_at"),

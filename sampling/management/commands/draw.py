@@ -84,7 +84,7 @@ def one_error() -> Iterator[None]:
 
 def find_campaign(name: str) -> Campaign:
     campaigns = Campaign.objects.select_related("collection", "scale")
-    campaign = campaigns.filter(name=name).first()
+    campaign = campaigns.filter(name=name, deleted_at=None).first()
     if campaign is None:
         try:
             campaign = campaigns.filter(pk=uuid.UUID(name)).first()

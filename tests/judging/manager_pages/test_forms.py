@@ -1,16 +1,14 @@
 """Forms of campaigns and collections: what may be chosen, what may change, what is refused."""
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 from manager_requests import NUL, page, post, said, words
-from small_campaign import TOPICS, lease, make_collection, slots
+from small_campaign import lease, make_collection, slots
 
-from console.forms.uploads import missing_kind
 from judging.models import (
     Campaign,
     Collection,
+    Import,
     Lease,
-    Topic,
 )
 from judging.services.campaigns import create_campaign
 from touchstone.models import Event
@@ -139,18 +137,7 @@ def test_two_campaigns_never_share_a_name(alice, campaign):
         collection=campaign.collection, name="taken", user=None, grades=[(0, "No", 0), (1, "Yes", 1)]
     )
     answer = post(alice, "console:manage-campaign-edit", campaign.pk, status=400, **changed(name="taken"))
-    assert "already exists" in words(answer)
-
-
-def test_how_a_collection_is_shown_is_changed_on_its_page_and_recorded(alice):
-    made = Collection.objects.create(name="News", description="old")
-    text = page(alice, "console:manage-collection", made.pk)
-    assert "now: text only" in text
-    post(alice, "console:manage-collection-edit", made.pk, name="News", description="old", shows_html="on")
-    made.refresh_from_db()
-    assert made.shows_html is True
-    assert Event.objects.get(verb="changed").detail["fields"] == ["shows_html"]
-    assert "now: HTML as HTML" in page(alice, "console:manage-collection", made.pk)
+    assert "already taken" in words(answer)
 
 
 def test_a_wrong_change_of_a_collection_is_explained_on_its_page_under_its_old_name(alice):
@@ -158,7 +145,7 @@ def test_a_wrong_change_of_a_collection_is_explained_on_its_page_under_its_old_n
     Collection.objects.create(name="Taken")
     before = set(Collection.objects.values_list("pk", "name"))
     for name, error in (
-        ("Taken", "already exists"),
+        ("Taken", "already taken"),
         ("", "required"),
         (NUL, "Null characters"),
         ("n" * 101, "at most 100"),
@@ -170,28 +157,11 @@ def test_a_wrong_change_of_a_collection_is_explained_on_its_page_under_its_old_n
     assert set(Collection.objects.values_list("pk", "name")) == before
 
 
-@pytest.mark.parametrize(
-    ("n_topics", "n_documents", "n_runs", "n_gold", "kind"),
-    [
-        (0, 0, 0, 0, "topics"), (0, 9, 2, 9, "topics"), (9, 0, 0, 0, "documents"), (9, 9, 0, 0, "runs"),
-        (9, 9, 1, 0, "runs"), (9, 9, 2, 0, "judgments"), (9, 9, 2, 9, "runs"),
-    ],
-)  # fmt: skip
-def test_the_upload_asks_for_what_is_missing(n_topics, n_documents, n_runs, n_gold, kind):
-    counts = {"n_topics": n_topics, "n_documents": n_documents, "n_runs": n_runs, "n_gold": n_gold}
-    assert missing_kind(**counts) == kind
-
-
-def test_the_page_of_a_collection_preselects_what_is_missing_but_keeps_what_was_chosen(alice):
+def test_an_upload_without_files_is_refused_on_the_page_of_a_collection(alice):
     made = Collection.objects.create(name="News")
-    assert '<option value="topics" selected>' in page(alice, "console:manage-collection", made.pk)
-    Topic.objects.create(collection=made, topic_id=TOPICS[0], title="A need")
-    assert '<option value="documents" selected>' in page(alice, "console:manage-collection", made.pk)
-    answer = post(alice, "console:manage-collection", made.pk, status=400, kind="runs")
-    assert '<option value="runs" selected>' in words(answer)
-    odd = SimpleUploadedFile("x.tsv", b"t9\tmore\n")
-    answer = post(alice, "console:manage-collection", made.pk, status=400, kind="everything", files=odd)
+    answer = post(alice, "console:manage-collection", made.pk, status=400)
     assert "Nothing was uploaded" in words(answer)
+    assert not Import.objects.filter(state="looked-at").exists()
 
 
 def test_the_fixture_of_leases_is_real(campaign, bob):

@@ -118,7 +118,7 @@ def test_at_most_so_many_leases_are_shown_and_the_total_is_said(alice, campaign,
 
 SECTIONS = {
     "Items": ["items", "judgments", "adjudication", "manage-leases"],
-    "People": ["assessors", "manage-topics", "manage-entry", "said"],
+    "People": ["assessors", "manage-topics", "manage-entry", "messages", "said"],
     "Audits": ["audits", "topic-checks", "errors"],
     "Settings": ["manage-campaign-edit", "events"],
 }

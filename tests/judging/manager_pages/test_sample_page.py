@@ -137,7 +137,7 @@ def test_the_pages_of_such_a_campaign_say_what_it_has_not(client, tmp_path) -> N
         ("console:audits", {}, NOT_AUDITED.capitalize()),
         ("console:design", {}, NOT_TOPPED_UP.capitalize()),
         ("console:campaign", {}, "An imported sample has no audits."),
-        ("console:campaign", {}, "No action is needed now."),
+        ("console:campaign", {}, "Nothing needs you now."),
         ("console:topics", {"measure": "P@10", "run": "ann", "against": "bea"}, "ann"),
         ("console:run-upload", {}, ""),
         ("console:releases", {}, ""),

@@ -14,6 +14,7 @@ from job_kinds import gate, in_thread, marks, queue, state_of, until
 import analytics.tasks
 import judging.tasks
 import sampling.tasks
+import touchstone.notices
 import touchstone.retention
 import touchstone.tasks
 from judging.models import Collection
@@ -39,7 +40,8 @@ def next_of(lane):
 
 
 def test_every_kind_that_is_done_names_its_lane():
-    of_apps = (analytics.tasks, judging.tasks, sampling.tasks, touchstone.retention, touchstone.tasks)
+    roof = (touchstone.notices, touchstone.retention, touchstone.tasks)
+    of_apps = (analytics.tasks, judging.tasks, sampling.tasks, *roof)
     tasks = {module.__name__ for module in of_apps}
     done = {kind for kind, handler in jobs._handlers.items() if handler.__module__ in tasks}
     assert done == {kind.key for kind in lanes.KINDS}
@@ -48,10 +50,11 @@ def test_every_kind_that_is_done_names_its_lane():
 
 
 def test_every_lane_is_served_and_quick_by_a_process_that_serves_nothing_else():
-    assert {lane for served in LANES_OF.values() for lane in served} == set(lanes.SECONDS)
+    assert {lane for served in LANES_OF.values() for lane in served} == set(lanes.QUEUES)
+    assert {*lanes.QUEUES, lanes.MAIL} == set(lanes.SECONDS)  # a thread of each worker serves letters
     assert (lanes.QUICK,) in LANES_OF.values()
     # A worker without --queues serves all, and each serves the clock's.
-    assert set(app.amqp.queues) == {*lanes.SECONDS, lanes.TICK}
+    assert set(app.amqp.queues) == {*lanes.QUEUES, lanes.TICK}
     assert all(f"{lanes.TICK}" in worker_command(name)[-3].split(",") for name in LANES_OF)
 
 

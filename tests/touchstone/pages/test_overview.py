@@ -120,7 +120,7 @@ def test_a_collection_is_made_and_a_second_of_the_same_name_is_refused_beside_th
     assert "No runs yet" in answer.content.decode()
     answer = post("console:manage-collection-new", name="News", description="")
     assert answer.status_code == 400
-    assert "already exists" in answer.content.decode()
+    assert "already taken" in answer.content.decode()
 
 
 def test_a_collection_without_runs_links_to_the_upload(page):

@@ -40,6 +40,7 @@ from sampling.services.auditing import audit
 from touchstone.api.webhooks import make_webhook
 from touchstone.authentication import make_token
 from touchstone.ledger.sealing import seal_new_rows
+from touchstone.letters.queueing import queue_letter
 from touchstone.models import Erasure, Event, Job, User, record
 from touchstone.people.erasing import erase
 from touchstone.rights import WORKER
@@ -109,6 +110,11 @@ def ada(tmp_path, settings, client):
     adjudicate(item=first.item, grade=2, reason=f"{FULL} is right", actor=user)
     send(assessor=hers, text=f"Dear {FULL}", sender=user)
     send(assessor=ben, text=f"Ask {LOGIN}", sender=user)
+    User.objects.filter(pk=ben.user_id).update(email="ben@example.org")
+    ben.user.refresh_from_db()
+    for to in (user, ben.user, f" {LOGIN}"):
+        said = {"title": f"Of {FULL}", "lines": [f"{FULL} asks you."]}
+        assert queue_letter(kind="invitation", to=to, subject="invitation:1", **said)
     own = create_campaign(
         collection=campaign.collection,
         name=f"Study of {FULL}",

@@ -252,6 +252,7 @@ class DisputedAnswer(serializers.ModelSerializer[DisputedItem]):
             "influence",
             "error_probability",
             "joint_grade",
+            "reasons",
         )
 
 

@@ -6,9 +6,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from judging.services.errors import Refused
-from touchstone.account import LONGEST_LIFE
 from touchstone.authentication import make_token
 from touchstone.models import User, all_scopes
+from touchstone.token_pages import LONGEST_LIFE
 
 
 class Command(BaseCommand):

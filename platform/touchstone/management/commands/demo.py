@@ -9,6 +9,11 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
+from judging.import_table import import_table
+from judging.services.errors import ImportRefused
+from judging.services.folder_imports import parse_settings
+from judging.services.looking import obstacles
+from touchstone.demo.own_collection import look_for_demo, missing
 from touchstone.management.commands.stack import MANAGE, line_writer, run_stack
 from touchstone.processes import Program
 from touchstone.views import DEMO_LOGINS
@@ -20,19 +25,40 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument(
-            "--collection", help="a folder with documents, topics, qrels and runs (TREC, BEIR, Cranfield)"
+            "--collection", help="a folder or zip with documents, topics, and perhaps gold and runs"
+        )
+        parser.add_argument(
+            "--set",
+            action="append",
+            default=[],
+            dest="settings_of_files",
+            metavar="FILE:OPTION=VALUE",
+            help="what a file of the collection is or how it is read, as in import_collection",
         )
         parser.add_argument("--port", type=int, default=8000, help="port of the web pages (default 8000)")
 
-    def handle(self, *args: Any, collection: str | None, port: int, **options: Any) -> None:
-        if collection and not Path(collection).is_dir():
-            raise CommandError(f"{collection} is not a folder")
-
-        preparation = ["--demo", *(["--collection", str(Path(collection).resolve())] if collection else [])]
+    def handle(
+        self, *args: Any, collection: str | None, settings_of_files: list[str], port: int, **options: Any
+    ) -> None:
+        preparation = ["--demo"]
+        if collection:
+            self._look(Path(collection), settings_of_files)
+            preparation += ["--collection", str(Path(collection).resolve())]
+            preparation += [f"--set={setting}" for setting in settings_of_files]
         programs = Program("simulated", [sys.executable, MANAGE, "load_demo", "--judge"])
         run_stack(
             port, line_writer(self.stdout), preparation, self._welcome, {"TOUCHSTONE_DEMO": "1"}, [programs]
         )
+
+    def _look(self, path: Path, given: list[str]) -> None:
+        """Say what is in the collection, before any server starts; refuse what cannot be loaded."""
+        try:
+            cards, _ = look_for_demo(path, parse_settings(given))
+        except ImportRefused as refusal:
+            raise CommandError(str(refusal), returncode=2) from refusal
+        self.stdout.write("\n".join(import_table(cards)))
+        if found := [*obstacles(cards), *missing(cards)]:
+            raise CommandError("\n".join(found), returncode=2)
 
     def _welcome(self, address: str) -> None:
         logins = json.loads((settings.VAR / DEMO_LOGINS).read_text())

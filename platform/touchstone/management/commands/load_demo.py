@@ -22,6 +22,7 @@ from judging.rankings import read_rankings, top
 from judging.services.campaigns import DEFAULT_GRADES, add_assessor, create_campaign, open_campaign
 from judging.services.errors import ImportRefused
 from judging.services.files import import_documents, import_runs, import_topics
+from judging.services.folder_imports import keep_folder, parse_settings
 from judging.services.judgment_files import import_judgments
 from judging.topics import read_topics
 from judging.trec import read_qrels
@@ -33,8 +34,8 @@ from sampling.services.auditing import audit
 from sampling.services.drawing import draw
 from touchstone.demo import docstrings, systems
 from touchstone.demo.filling import fill
-from touchstone.demo.folder import Folder, read_folder, read_grades
 from touchstone.demo.mixes import parse_mix
+from touchstone.demo.own_collection import look_for_demo, off_scale_words
 from touchstone.demo.runs import RunFiles, run_files, stored_records, write_run_file
 from touchstone.demo.simulated_campaign import DEPTH, known_grades, pooled_pairs
 from touchstone.demo.simulation import Simulation, judge_audits_for_ever
@@ -82,20 +83,26 @@ ERRING_ITEMS, ERRING_EACH, ERRING_AUDITED = 1340, 300, 300
 
 class Command(BaseCommand):
     started = time.monotonic()
+    settings_of_files: list[str] = []
     help = "Load the demo collection, its campaigns and its users (does nothing where they are already)."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--collection", help="a folder to load instead of Python's standard library")
+        parser.add_argument(
+            "--set", action="append", default=[], dest="settings_of_files", help="as in `demo`"
+        )
         parser.add_argument(
             "--judge",
             action="store_true",
             help="load no collection; judge the simulated campaigns, and what audits select there, until stopped",
         )
 
-    def handle(self, *args: Any, collection: str | None, judge: bool, **options: Any) -> None:
+    def handle(
+        self, *args: Any, collection: str | None, judge: bool, settings_of_files: list[str], **options: Any
+    ) -> None:
         if "DATABASE_URL" in os.environ:
             raise CommandError("the demo's accounts are not for a real database: use `manage.py demo`")
-        self.started = time.monotonic()
+        self.started, self.settings_of_files = time.monotonic(), settings_of_files
         with connection.cursor() as cursor:
             # Somebody's folder is read and searched within a transaction: on a busy machine that takes long.
             cursor.execute("SET idle_in_transaction_session_timeout = 0")
@@ -108,15 +115,14 @@ class Command(BaseCommand):
         people = self._people()
         # Each step is one transaction or can be repeated: a load that was cut off goes on where it stopped.
         try:
-            made = Collection.objects.filter(name=name).first() or self._collection(collection, name)
+            there = Collection.objects.filter(deleted_at=None)
+            made = there.filter(name=name).first() or self._collection(collection, name)
         except (ImportRefused, ValueError) as error:
             raise CommandError(str(error)) from error
         pair = self._best_pair(made)
         with transaction.atomic():
             small_name = f"{name}: {OWN_TOPICS} topics"
-            small = Collection.objects.filter(name=small_name).first() or self._small_collection(
-                made, small_name
-            )
+            small = there.filter(name=small_name).first() or self._small_collection(made, small_name)
         self._own_campaign(small, people, pair)
         if GoldAnswer.objects.filter(topic__collection=made).exists():
             self._open_simulated_campaign(made, people["mara"], pair)
@@ -183,25 +189,18 @@ class Command(BaseCommand):
         return made
 
     def _folder(self, root: Path, name: str) -> Collection:
+        """Somebody's own collection: all that the look before the start has named, or nothing."""
+        cards, choices = look_for_demo(root, parse_settings(self.settings_of_files))
         with transaction.atomic():
-            return self._import_folder(read_folder(root), name)
-
-    def _import_folder(self, files: Folder, name: str) -> Collection:
-        made = Collection.objects.create(name=name, description=f"Loaded from a folder named {name}.")
-        n_documents = import_documents(collection=made, source=files.documents, name=files.documents.name)
-        n_topics = import_topics(
-            collection=made, source=files.topics, name=files.topics.name, file_format=files.topic_format
-        )
-        self._say(f"{n_documents} documents and {n_topics} topics imported")
-        if files.runs:
-            import_runs(collection=made, files=[(path, path.name) for path in files.runs])
-        with tempfile.TemporaryDirectory() as folder:
-            if not files.runs:
-                found = run_files(*stored_records(made), Path(folder), systems.rankings)
-                self._import_runs(made, found)
-            known = known_grades(read_grades(files), made)
-            if files.qrels is not None and known:
-                self._import_gold(made, known, Path(folder), files.qrels.name)
+            made = Collection.objects.create(name=name, description=f"Loaded from {root.name}.")
+            kept = keep_folder(collection=made, path=root, choices=choices)
+            for note in [*off_scale_words(cards), *kept.report["notes"]]:
+                self._say(note)
+            after = kept.report["after"]
+            self._say(", ".join(f"{n:,} {what}" for what, n in after.items() if n) + " imported")
+            if made.runs.count() < 2:
+                with tempfile.TemporaryDirectory() as folder:
+                    self._import_runs(made, run_files(*stored_records(made), Path(folder), systems.rankings))
         return made
 
     def _import_runs(self, made: Collection, files: RunFiles) -> None:
@@ -265,6 +264,7 @@ class Command(BaseCommand):
                 for topic_id, doc_id, grade in answers.values_list(
                     "topic__topic_id", "document__doc_id", "grade"
                 )
+                if grade is not None
             }
             if known:
                 self._import_gold(small, known, Path(folder), "the topics' author")
@@ -286,7 +286,7 @@ class Command(BaseCommand):
 
     def _own_campaign(self, made: Collection, people: dict[str, User], pair: tuple[str, str]) -> None:
         name = f"{OWN}: {made.name}"
-        if Campaign.objects.filter(name=name).exists():
+        if Campaign.objects.filter(name=name, deleted_at=None).exists():
             return
         with transaction.atomic():
             campaign = self._campaign(made, name, people["mara"])
@@ -309,7 +309,7 @@ class Command(BaseCommand):
     def _open_simulated_campaign(self, made: Collection, manager: User, pair: tuple[str, str]) -> None:
         """Draw what programs will judge when the pages are there: nobody waits for them."""
         name = f"{SIMULATED}: {made.name}"
-        if not Campaign.objects.filter(name=name).exists():
+        if not Campaign.objects.filter(name=name, deleted_at=None).exists():
             with transaction.atomic():
                 campaign = self._campaign(made, name, manager, **SIMULATED_FIELDS)
                 self._draw(campaign, pair, SIMULATED_ITEMS, manager)
@@ -382,7 +382,7 @@ class Command(BaseCommand):
         """Return a campaign on the demo's collection, judged by the mix and audited; one that was cut off goes on."""
         made = Campaign.objects.get(name__startswith=f"{SIMULATED}: ").collection
         manager = User.objects.get(username="mara")
-        campaign = Campaign.objects.filter(name=name).first()
+        campaign = Campaign.objects.filter(name=name, deleted_at=None).first()
         if campaign is None:
             with transaction.atomic():
                 campaign = self._campaign(made, name, manager, judgments_per_item=3, is_simulated=True)

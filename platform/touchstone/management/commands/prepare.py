@@ -51,12 +51,26 @@ class Command(BaseCommand):
         parser.add_argument(
             "--check", action="store_true", help="change nothing; say how the database differs (exit code 3)"
         )
+        parser.add_argument(
+            "--no-link", action="store_true", help="print no link for a first manager where there is none"
+        )
         parser.add_argument("--demo", action="store_true", help="load the demo where it is not loaded yet")
         parser.add_argument(
             "--collection", help="for the demo: a folder to load instead of the standard library"
         )
+        parser.add_argument(
+            "--set", action="append", default=[], dest="settings_of_files", help="as in `demo`"
+        )
 
-    def handle(self, *args: Any, check: bool, demo: bool, collection: str | None, **options: Any) -> None:
+    def handle(
+        self,
+        *args: Any,
+        check: bool,
+        demo: bool,
+        collection: str | None,
+        settings_of_files: list[str],
+        **options: Any,
+    ) -> None:
         if not check:
             self._say("Preparing the database ...")
             with patience(self._say):
@@ -68,7 +82,9 @@ class Command(BaseCommand):
         if not _are_fixed(settings.STATIC_ROOT):
             call_command("collectstatic", verbosity=0, interactive=False)
         if demo:
-            call_command("load_demo", collection=collection)
+            call_command("load_demo", collection=collection, settings_of_files=settings_of_files)
+        elif not options["no_link"]:
+            call_command("invite", role="manager", if_none=True, stdout=self.stdout)
 
     def _say(self, line: str) -> None:
         self.stdout.write(line)

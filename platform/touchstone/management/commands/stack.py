@@ -222,5 +222,9 @@ class Command(BaseCommand):
         def welcome(address: str) -> None:
             self.stdout.write(f"Touchstone runs at {address}   (Ctrl-C stops everything)")
             self.stdout.flush()
+            # In a process of its own, which reads the servers' addresses; the site's is known by now.
+            subprocess.run(
+                [sys.executable, MANAGE, "invite", "--role", "manager", "--if-none", "--site", address]
+            )
 
-        run_stack(port, line_writer(self.stdout), [], welcome)
+        run_stack(port, line_writer(self.stdout), ["--no-link"], welcome)

@@ -1,0 +1,333 @@
+"""The cards of a look: for each part of an upload what it was taken for and why, and what was found in it."""
+
+from collections import deque
+from collections.abc import Container, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any
+
+from judging import records, topics
+from judging.encodings import differing_lines, encoding_candidates
+from judging.faults import TrecFormatError
+from judging.file_options import MAPPED_FIELDS, FileOptions, options_from, parse_grades, written_grades
+from judging.import_choices import KINDS, LEFT_OUT, READING
+from judging.recognise import Recognition, doubts, recognise_file
+from judging.runs import RunColumns, read_columns
+from judging.services.judgment_formats import DEFAULT_FORMAT, judgment_format
+from judging.services.look_ids import DOCUMENTS, TOPICS, Ids, Repeat, most_common
+from judging.services.look_parts import LOOKS, Finding, Looking, look_at_run, needs_of_run, raw_lines
+from judging.services.sources import Progress, place_of_document, place_of_topic
+from judging.services.upload_parts import Part
+
+N_READERS = 2  # runs that are read at a time, as an import does
+FORMATS: dict[str, Container[str]] = {"topics": topics.FORMATS, "documents": records.FORMATS}
+NAMES_OTHERS = ("runs", "judgments", "scores")  # whose topics tell what topics are
+
+
+@dataclass
+class NamedIds:
+    """The topics and documents that runs and gold name, of this upload and of the collection."""
+
+    topics: set[str] = field(default_factory=set)
+    documents: set[str] = field(default_factory=set)
+    known_topics: Container[str] = ()
+    known_documents: Container[str] = ()
+
+    def topic_ids(self) -> Container[str]:
+        return _Either(self.topics, self.known_topics)
+
+    def doc_ids(self) -> Container[str]:
+        return _Either(self.documents, self.known_documents)
+
+
+class _Either:
+    def __init__(self, *parts: Container[str]) -> None:
+        self.parts = parts
+
+    def __contains__(self, one: object) -> bool:
+        return any(one in part for part in self.parts)
+
+
+class _Listening:
+    """Passes on what a look tells of ids, and remembers what is named."""
+
+    MOST = 200_000
+
+    def __init__(self, ids: Ids, named: NamedIds) -> None:
+        self.ids, self.named = ids, named
+
+    def needs(self, part: int, what: str, ids: Any) -> None:
+        heard = self.named.topics if what == TOPICS else self.named.documents
+        kept = list(ids)
+        if len(heard) < self.MOST:
+            heard.update(kept)
+        self.ids.needs(part, what, kept)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.ids, name)
+
+
+def look_at_parts(
+    parts: Sequence[Part],
+    choices: Mapping[str, Mapping[str, Any]],
+    ids: Ids,
+    named: NamedIds,
+    progress: Progress | None = None,
+) -> list[dict[str, Any]]:
+    """Return a card for each part, in their order.
+
+    `choices` are those of a person, by the part's name: kind and options. What names topics is looked at first: by the
+    ids that runs and gold name, topics and documents are told apart.
+    """
+    listening: Any = _Listening(ids, named)
+    cards: dict[int, dict[str, Any]] = {}
+    seen = {number: recognise_part(part, NamedIds()) for number, part in enumerate(parts)}
+    first = [number for number in seen if _kind(seen[number], choices, parts[number]) in NAMES_OTHERS]
+    runs = [number for number in first if _kind(seen[number], choices, parts[number]) == "runs"]
+    for number, finding in _each_run(parts, runs, listening):
+        cards[number] = _card(parts[number], number, seen[number], choices, "runs", finding, listening)
+        _tell(progress, len(cards), len(parts), parts[number])
+    for number in sorted(seen, key=lambda number: (number not in first, number)):
+        if number in cards:
+            continue
+        part = parts[number]
+        if number not in first:
+            seen[number] = recognise_part(part, named)
+        _tell(progress, len(cards), len(parts), part)
+        cards[number] = _look(part, number, seen[number], choices, listening, progress)
+    for number, part in enumerate(parts):
+        _add_ids(cards[number], part, number, ids)
+    return [cards[number] for number in range(len(parts))]
+
+
+def _tell(progress: Progress | None, done: int, total: int, part: Part) -> None:
+    if progress:
+        progress(done, total, part.name)
+
+
+def recognise_part(part: Part, named: NamedIds) -> Recognition | None:
+    """Return what the part is taken for; None of what could not be opened."""
+    if part.fault:
+        return None
+    if part.members:
+        return recognise_file_of_members(part)
+    return recognise_file(part.path, part.name, topic_ids=named.topic_ids(), doc_ids=named.doc_ids())
+
+
+def recognise_file_of_members(part: Part) -> Recognition:
+    """Return what members of an archive are that are one part: pages or images, as they were put together."""
+    from judging.recognise import recognise
+
+    return recognise(part.members[0].name, part.head)
+
+
+def _kind(seen: Recognition | None, choices: Mapping[str, Mapping[str, Any]], part: Part) -> str:
+    """Return as what a part is read: as a person said, or as what it surely is, or as nothing yet."""
+    chosen = choices.get(part.name, {})
+    if chosen.get("kind"):
+        return str(chosen["kind"])
+    if seen is None or seen.is_refused:
+        return ""
+    is_settled = seen.is_sure or (bool(chosen.get("encoding")) and bool(seen.kind))
+    return seen.kind if is_settled else ""
+
+
+def _each_run(parts: Sequence[Part], numbers: Sequence[int], ids: Ids) -> Iterator[tuple[int, Finding]]:
+    """Read runs, two at a time; at most three are in memory."""
+    waiting: deque[tuple[int, Future[RunColumns | None]]] = deque()
+
+    def finish_first() -> tuple[int, Finding]:
+        number, future = waiting.popleft()
+        columns = future.result()
+        if columns is not None:
+            needs_of_run(columns, number, ids)
+        return number, look_at_run(parts[number], columns)
+
+    with ThreadPoolExecutor(N_READERS) as pool:
+        for number in numbers:
+            waiting.append((number, pool.submit(_columns, parts[number])))
+            if len(waiting) > N_READERS:
+                yield finish_first()
+        while waiting:
+            yield finish_first()
+
+
+def _columns(part: Part) -> RunColumns | None:
+    try:
+        return read_columns(part.path, part.name)
+    except TrecFormatError:
+        return None  # looked at once more, for all that is wrong
+
+
+def _look(
+    part: Part,
+    number: int,
+    seen: Recognition | None,
+    choices: Mapping[str, Mapping[str, Any]],
+    ids: Ids,
+    progress: Progress | None,
+) -> dict[str, Any]:
+    kind = _kind(seen, choices, part)
+    chosen = choices.get(part.name, {})
+    if seen is None or kind not in LOOKS:
+        return _card(part, number, seen, choices, kind, None, ids)
+    options = reading_options(seen, kind, chosen)
+    file_format = format_of(seen, kind, chosen)
+    finding = LOOKS[kind](Looking(part, number, file_format, options, chosen, ids, progress))
+    return _card(part, number, seen, choices, kind, finding, ids)
+
+
+def format_of(seen: Recognition, kind: str, chosen: Mapping[str, Any]) -> str | None:
+    """Return the format to read by: the one that was chosen, or recognised for this kind, or the reader's own guess."""
+    if chosen.get("file_format"):
+        return str(chosen["file_format"])
+    is_of_kind = kind == seen.kind or seen.file_format in FORMATS.get(kind, ())
+    return (seen.file_format or None) if is_of_kind else None
+
+
+def reading_options(seen: Recognition, kind: str, chosen: Mapping[str, Any]) -> FileOptions:
+    """Return how to read a part: as it was recognised, but for what was chosen."""
+    found = seen.options.as_dict()
+    if kind != seen.kind and "mapping" in found:
+        found["mapping"] = _mapping_for(kind, seen)
+    wanted = {name: chosen[name] for name in (*READING, "is_html") if chosen.get(name) not in (None, "")}
+    wanted.pop("file_format", None)
+    return options_from({**found, **wanted})
+
+
+def _mapping_for(kind: str, seen: Recognition) -> dict[str, list[str]]:
+    """Return how columns that were taken for another kind's would be read as this kind's."""
+    ids = list(seen.mapping.get("id") or seen.columns[:1])
+    others = [column for column in seen.columns if column not in ids]
+    title = list(seen.mapping.get("title") or others[:1])
+    rest = [column for column in others if column not in title]
+    if kind == "topics":
+        return {"id": ids, "title": title}
+    return {"id": ids, "title": title if rest else [], "text": rest or title}
+
+
+# -- cards ----------------------------------------------------------------------------------------------------
+
+
+def _card(
+    part: Part,
+    number: int,
+    seen: Recognition | None,
+    choices: Mapping[str, Mapping[str, Any]],
+    kind: str,
+    finding: Finding | None,
+    ids: Ids,
+) -> dict[str, Any]:
+    chosen = dict(choices.get(part.name, {}))
+    card: dict[str, Any] = {
+        "name": part.name,
+        "n_files": part.n_files,
+        "n_bytes": part.n_bytes,
+        "kind": kind,
+        "taken_for": seen.kind if seen else "",
+        "why": seen.why if seen else "",
+        "is_refused": seen is None or seen.is_refused,
+        "container": seen.container if seen else "",
+        "choices": chosen,
+        "passed_over": list(part.passed_over)[:20],
+        "faults": [part.fault] if part.fault else [],
+        "n_faults": int(bool(part.fault)),
+        "question": "",
+    }
+    if seen is None:
+        return card
+    card |= _of_text(part, seen, kind, chosen)
+    if finding is None:
+        card |= {"heads": ["line"], "records": [] if seen.is_refused else raw_lines(part)}
+        card["question"] = _question(card, seen)
+        return card
+    if kind == "judgments" and (proposed := _proposed_map(card["file_format"], finding, chosen)):
+        chosen["grade_map"] = proposed
+    card |= {
+        "n_rows": finding.n_rows,
+        "heads": list(finding.heads),
+        "records": finding.records,
+        "documents": finding.previews(),
+        "grades": most_common(finding.grades),
+        "tag": finding.tag,
+        "is_sample": finding.needs_assessors,
+        "n_numbered": finding.changes.n_numbered,
+        "n_joined": finding.changes.n_joined,
+        "faults": str(finding.faults).splitlines(),
+        "n_faults": len(finding.faults),
+    }
+    if not chosen.get("kind"):
+        card["question"] = doubts(kind, finding.n_rows, finding.median_length())
+    return card
+
+
+def _proposed_map(file_format: str, finding: Finding, chosen: Mapping[str, Any]) -> str:
+    """Return the grade map that the format proposes for the codes that were found, unless another was chosen."""
+    if "grade_map" in chosen:
+        return ""
+    usual = parse_grades(judgment_format(file_format or DEFAULT_FORMAT).usual_map or "0=0")
+    return written_grades(
+        {code: usual[code] for code in sorted(finding.grades) if usual.get(code, code) != code}
+    )
+
+
+def _of_text(part: Part, seen: Recognition, kind: str, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a card says of encoding and columns."""
+    candidates = () if part.members or seen.container == "xlsx" else encoding_candidates(part.head)
+    lines = differing_lines(part.head, candidates) if candidates else []
+    options = reading_options(seen, kind, chosen) if kind in KINDS and kind != LEFT_OUT else seen.options
+    return {
+        "file_format": format_of(seen, kind, chosen) or "",
+        "encoding": options.encoding or seen.encoding,
+        "encodings": [
+            {"encoding": one, "lines": [[line.number, line.texts[place][:LONGEST_LINE]] for line in lines]}
+            for place, one in enumerate(candidates)
+        ],
+        "delimiter": options.delimiter or seen.delimiter,
+        "columns": list(seen.columns),
+        "mapping": {name: list(columns) for name, columns in options.mapping.items()},
+        "fields": list(MAPPED_FIELDS.get(kind, ())),
+        "is_html": options.is_html,
+        "reading": options.as_dict(),
+    }
+
+
+LONGEST_LINE = 200
+
+
+def _question(card: dict[str, Any], seen: Recognition) -> str:
+    if card["kind"] == LEFT_OUT or seen.is_refused:
+        return ""
+    if card["encodings"] and not card["choices"].get("encoding"):
+        return "The file is not UTF-8. Choose the encoding in which its lines read right."
+    return f"Choose what it is. {seen.why}".strip()
+
+
+def _add_ids(card: dict[str, Any], part: Part, number: int, ids: Ids) -> None:
+    """Add what is there already, what occurs twice, and what the collection lacks."""
+    kind = card["kind"]
+    if kind in (TOPICS, DOCUMENTS):
+        card["there"] = ids.there(number, kind).as_dict()
+        repeat = ids.twice(number, kind)
+        if repeat is not None:
+            card["faults"].append(_twice(card, part, repeat))
+            card["n_faults"] += repeat.n
+    if kind in NAMES_OTHERS:
+        card["lacks"] = {what: ids.lacking(number, what).as_dict() for what in (TOPICS, DOCUMENTS)}
+
+
+def _twice(card: dict[str, Any], part: Part, repeat: Repeat) -> str:
+    """Return the sentence about ids that occur twice, with the place of the first."""
+    what = "topic" if card["kind"] == TOPICS else "document"
+    more = f" (and {repeat.n - 1:,} more like it)" if repeat.n > 1 else ""
+    reason = f"{what} {repeat.doc_id} occurs twice{more}"
+    if part.members:
+        return f"{part.name}: {reason}"
+    find = place_of_topic if card["kind"] == TOPICS else place_of_document
+    options = options_from(card["reading"])
+    place = find(part.path, part.name, repeat.ordinal, card["file_format"] or None, options)
+    return f"{part.name}:{_place_text(place)}: {reason}"
+
+
+def _place_text(place: Any) -> str:
+    return place if isinstance(place, str) else f"{place[0]}:{place[1]}"

@@ -1,0 +1,186 @@
+"""The ids that a look meets: those a file brings, and those that runs and gold name.
+
+In the database they stand in temporary tables, so that memory does not grow with the files; without one, in sets.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from django.db import connection
+
+from judging.models import Collection
+
+SHOWN = 5  # ids that are named; the statements below say so too
+BATCH = 20_000
+TOPICS, DOCUMENTS = "topics", "documents"
+
+
+@dataclass(frozen=True)
+class Some:
+    """So many ids, and the first of them."""
+
+    n: int = 0
+    first: tuple[str, ...] = ()
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"n": self.n, "first": list(self.first)}
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """The first id that a file brings although it, the collection or an earlier file has it, and how many there are."""
+
+    doc_id: str
+    ordinal: int
+    n: int
+
+
+class Ids(Protocol):
+    """What a look is told of ids, and asks."""
+
+    def brings(self, part: int, what: str, ids: Iterable[str], first_ordinal: int) -> None:
+        """A part has these, the first of them as its record of that ordinal."""
+
+    def needs(self, part: int, what: str, ids: Iterable[str]) -> None:
+        """A part names these."""
+
+    def there(self, part: int, what: str) -> Some:
+        """Return which the part brings and the collection has."""
+
+    def twice(self, part: int, what: str) -> Repeat | None:
+        """Return which the part brings for the second time."""
+
+    def lacking(self, part: int, what: str) -> Some:
+        """Return which the part names and neither the collection nor another part has."""
+
+
+# -- without a database ---------------------------------------------------------------------------------------
+
+
+@dataclass
+class IdsInMemory:
+    """For a new collection: nothing is there."""
+
+    brought: dict[str, dict[str, tuple[int, int]]] = field(default_factory=dict)
+    repeated: dict[tuple[int, str], list[tuple[int, str]]] = field(default_factory=dict)
+    needed: dict[tuple[int, str], dict[str, None]] = field(default_factory=dict)
+
+    def brings(self, part: int, what: str, ids: Iterable[str], first_ordinal: int) -> None:
+        known = self.brought.setdefault(what, {})
+        for ordinal, one in enumerate(ids, first_ordinal):
+            if one in known:
+                self.repeated.setdefault((part, what), []).append((ordinal, one))
+            else:
+                known[one] = part, ordinal
+
+    def needs(self, part: int, what: str, ids: Iterable[str]) -> None:
+        self.needed.setdefault((part, what), {}).update(dict.fromkeys(ids))
+
+    def there(self, part: int, what: str) -> Some:
+        return Some()
+
+    def twice(self, part: int, what: str) -> Repeat | None:
+        found = self.repeated.get((part, what))
+        return Repeat(found[0][1], found[0][0], len(found)) if found else None
+
+    def lacking(self, part: int, what: str) -> Some:
+        known = self.brought.get(what, {})
+        found = sorted(one for one in self.needed.get((part, what), {}) if one not in known)
+        return Some(len(found), tuple(found[:SHOWN]))
+
+
+# -- with one -------------------------------------------------------------------------------------------------
+
+TABLES = """
+CREATE TEMPORARY TABLE look_brought (part integer, what text, id text, ordinal bigint) ON COMMIT DROP;
+CREATE TEMPORARY TABLE look_needed (part integer, what text, id text) ON COMMIT DROP;
+"""
+COLUMNS = {
+    TOPICS: ("judging_topic", "topic_id"),
+    DOCUMENTS: ("judging_document", "doc_id"),
+}
+THERE = """
+SELECT count(*), (array_agg(id ORDER BY ordinal))[1:5] FROM look_brought b
+ WHERE part = %(part)s AND what = %(what)s
+   AND EXISTS (SELECT 1 FROM {table} k WHERE k.collection_id = %(collection)s AND k.{column} = b.id)
+"""
+TWICE = """
+SELECT count(*) OVER (), ordinal, id FROM (
+  SELECT part, ordinal, id, row_number() OVER (PARTITION BY id ORDER BY part, ordinal) AS turn
+    FROM look_brought WHERE what = %(what)s) b
+ WHERE turn > 1 AND part = %(part)s ORDER BY ordinal LIMIT 1
+"""
+LACKING = """
+SELECT count(*), (array_agg(id ORDER BY id))[1:5] FROM (
+  SELECT DISTINCT id FROM look_needed b WHERE part = %(part)s AND what = %(what)s
+     AND NOT EXISTS (SELECT 1 FROM {table} k WHERE k.collection_id = %(collection)s AND k.{column} = b.id)
+  EXCEPT SELECT id FROM look_brought WHERE what = %(what)s) l
+"""
+
+
+class IdsInDatabase:
+    """For a collection that may have ids already. The caller is in a transaction."""
+
+    def __init__(self, collection: Collection) -> None:
+        self.collection = collection
+        self._waiting: dict[str, list[tuple[Any, ...]]] = {"look_brought": [], "look_needed": []}
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TABLE IF EXISTS pg_temp.look_brought, pg_temp.look_needed")
+            cursor.execute(TABLES)
+        self._is_analysed = False
+
+    def brings(self, part: int, what: str, ids: Iterable[str], first_ordinal: int) -> None:
+        for ordinal, one in enumerate(ids, first_ordinal):
+            self._add("look_brought", (part, what, one, ordinal))
+
+    def needs(self, part: int, what: str, ids: Iterable[str]) -> None:
+        for one in ids:
+            self._add("look_needed", (part, what, one))
+
+    def there(self, part: int, what: str) -> Some:
+        return self._some(THERE, part, what)
+
+    def twice(self, part: int, what: str) -> Repeat | None:
+        row = self._row(TWICE, part, what)
+        return Repeat(row[2], row[1], row[0]) if row else None
+
+    def lacking(self, part: int, what: str) -> Some:
+        return self._some(LACKING, part, what)
+
+    def _some(self, sql: str, part: int, what: str) -> Some:
+        n, first = self._row(sql, part, what) or (0, None)
+        return Some(n, tuple(first or ()))
+
+    def _row(self, sql: str, part: int, what: str) -> Any:
+        table, column = COLUMNS[what]
+        for name in self._waiting:
+            self._flush(name)
+        with connection.cursor() as cursor:
+            if not self._is_analysed:
+                cursor.execute("ANALYZE look_brought, look_needed")
+                self._is_analysed = True
+            named: dict[str, Any] = {"part": part, "what": what, "collection": self.collection.pk}
+            cursor.execute(sql.format(table=table, column=column), named)
+            return cursor.fetchone()
+
+    def _add(self, table: str, row: tuple[Any, ...]) -> None:
+        waiting = self._waiting[table]
+        waiting.append(row)
+        if len(waiting) >= BATCH:
+            self._flush(table)
+
+    def _flush(self, table: str) -> None:
+        rows, self._waiting[table] = self._waiting[table], []
+        if not rows:
+            return
+        self._is_analysed = False
+        with connection.cursor() as cursor, cursor.copy(f"COPY {table} FROM STDIN") as copy:
+            for row in rows:
+                copy.write_row(row)
+
+
+def most_common(grades: "Counter[int]") -> list[dict[str, int]]:
+    """Return each grade with how often it occurs, from the least."""
+    return [{"grade": grade, "n": n} for grade, n in sorted(grades.items())]
