@@ -99,7 +99,8 @@ def _fill(
     over = found.plays.over_topics(between, n_topics, np.random.default_rng(seed))
     row.topics_half_width_after = over.median + room
     whole = float(np.mean(over.variances))
-    row.topics_share = between / whole if whole else 0.0
+    # The mean of equal terms can be below them by a rounding: a share is at most 1.
+    row.topics_share = min(1.0, between / whole) if whole else 0.0
 
 
 def asked_targets(draw: Draw, run_ids: list[str]) -> list[Target]:

@@ -219,7 +219,9 @@ def test_a_server_killed_in_an_upload_leaves_no_row_and_one_fault(settings, monk
     own = S3Server()
     try:
         use(settings, monkeypatch, own, "p", tmp_path / "cache")
-        monkeypatch.setattr("judging.services.files.ContentFile", lambda payload: ReadWith(large, own.kill))
+        monkeypatch.setattr(
+            "judging.services.run_files.ContentFile", lambda payload: ReadWith(large, own.kill)
+        )
         collection = Collection.objects.create(name="c")
         source = tmp_path / "one.run"
         source.write_text("q1 Q0 d1 1 2.5 one\n")
@@ -232,7 +234,7 @@ def test_a_server_killed_in_an_upload_leaves_no_row_and_one_fault(settings, monk
         # The control: the same upload, half of which is watched as before, is stored when nobody is killed.
         seen = []
         monkeypatch.setattr(
-            "judging.services.files.ContentFile", lambda payload: ReadWith(large, lambda: seen.append(1))
+            "judging.services.run_files.ContentFile", lambda payload: ReadWith(large, lambda: seen.append(1))
         )
         import_runs(collection=collection, files=[(source, "one.run")])
         assert seen == [1]
