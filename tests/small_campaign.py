@@ -83,6 +83,11 @@ def make_campaign(
     return campaign
 
 
+def without(runs):
+    """Set these runs aside: a run goes with its import alone."""
+    runs.update(set_aside_at=timezone.now(), set_aside_why="for a test")
+
+
 def make_assessor(campaign, name, tier="bronze"):
     user, _ = User.objects.get_or_create(username=name)
     made = add_assessor(campaign=campaign, user=user, tier=tier)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(scope="module")
 def made_once(module_world):
-    return User.objects.create(username="mia", role="manager")
+    return User.objects.create(username="mia", role="assessor")
 
 
 @pytest.fixture
@@ -25,8 +25,8 @@ def mia(made_once, db):
 
 @pytest.mark.parametrize("turn", [1, 2])
 def test_neither_a_row_nor_an_attribute_outlives_its_test(mia, turn):
-    assert mia.role == User.objects.get().role == "manager"
-    mia.role = "assessor"
+    assert mia.role == User.objects.get().role == "assessor"
+    mia.role = "researcher"
     mia.save()
     User.objects.create(username=f"ben{turn}")
     assert User.objects.count() == 2

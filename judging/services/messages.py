@@ -110,11 +110,6 @@ def open_questions(campaign: Campaign) -> QuerySet[Message]:
     return found.select_related("assessor__user", "item__topic", "item__document").order_by("id")
 
 
-def asks(assessor: Assessor) -> bool:
-    """Return whether a question of the assessor waits for an answer."""
-    return Message.objects.filter(assessor=assessor, is_from_assessor=True, read_at=None).exists()
-
-
 def conversation(assessor: Assessor) -> list[Message]:
     """Return the newest messages from and to an assessor, the newest first."""
     found = Message.objects.filter(assessor=assessor).select_related(
@@ -132,12 +127,21 @@ def threads_about(item: Item) -> list[Message]:
     return sorted(rows, key=lambda row: (row.thread_id or row.pk, row.pk))
 
 
-def unread(*, user: User, campaign: Campaign | None = None) -> Sequence[Message]:
-    """Return the user's unread messages, the oldest first, of all campaigns or of one."""
-    rows = messages_to(user=user).filter(read_at=None)
-    if campaign is not None:
-        rows = rows.filter(assessor__campaign=campaign)
-    return list(rows.order_by("id")[:MOST_SHOWN])
+def unread(*, user: User) -> Sequence[Message]:
+    """Return the user's unread messages, the oldest first, of all campaigns."""
+    return list(messages_to(user=user).filter(read_at=None).order_by("id")[:MOST_SHOWN])
+
+
+def waiting(assessor: Assessor) -> tuple[Sequence[Message], bool]:
+    """Return an assessor's unread messages, the oldest first, and whether a question of theirs waits for an answer."""
+    open_ones = Message.objects.filter(assessor=assessor, read_at=None).select_related(
+        "assessor__campaign", "sender"
+    )
+    rows = list(
+        open_ones.order_by("id")[: MOST_SHOWN + MOST_OPEN]
+    )  # so many questions, at most, are among them
+    told = [row for row in rows if not row.is_from_assessor]
+    return told[:MOST_SHOWN], len(told) < len(rows)
 
 
 def messages_to(*, user: User) -> QuerySet[Message]:

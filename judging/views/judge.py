@@ -69,6 +69,7 @@ def judge(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     gate = next_gate(assessor)
     if gate is not None:
         return redirect(gate, campaign_id=campaign_id)
+    told, asks = letters.waiting(assessor)
     addresses = ("claim", "submit", "revise", "history", "heartbeat", "questions")
     state = {
         **{f"{name}_url": reverse(f"judging:{name}", args=[campaign_id]) for name in addresses},
@@ -83,7 +84,7 @@ def judge(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "highlights_terms": campaign.highlights_terms,
         "completion": _completion(assessor),
         "read_url": reverse("judging:message-read", args=[0]),
-        "asks": letters.asks(assessor),
+        "asks": asks,
     }
     context = {
         "campaign": campaign,
@@ -91,7 +92,7 @@ def judge(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "grades": campaign.scale.grades.all(),
         "state": state,
         "texts": screen_texts(),
-        "letters": letters.unread(user=user_of(request), campaign=campaign),
+        "letters": told,
     }
     return render(request, "judging/judge.html", context)
 

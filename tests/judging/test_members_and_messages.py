@@ -11,7 +11,7 @@ from judging.services.adjudication import adjudicate
 from judging.services.deletion import delete_campaign, delete_collection, restore_campaign
 from judging.services.errors import GradeOffScale, MembersUnfit, MessageUnfit, NotFound
 from judging.services.members import set_members
-from judging.services.messages import mark_read, messages_to, send, unread
+from judging.services.messages import ask, mark_read, messages_to, send, unread, waiting
 from touchstone.models import Event, User
 
 
@@ -152,7 +152,9 @@ def test_a_message_stays_unread_until_its_reader_says_so(bob, alice):
     second = send(assessor=bob, text="One more thing", sender=alice)
     assert first.text == "Please read the guidelines again.\nThank you"
     assert unread(user=bob.user) == [first, second]
-    assert unread(user=bob.user, campaign=bob.campaign) == [first, second]
+    assert waiting(bob) == ([first, second], False)
+    ask(assessor=bob, text="Is a list of names enough?")
+    assert waiting(bob) == ([first, second], True)
     mark_read(message=first, user=bob.user)
     when = first.read_at
     assert when is not None

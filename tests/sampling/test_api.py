@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from django.test import Client
 from quick_flush import unguarded
-from small_campaign import DEPTH, N_FRAME, RUNS, make_collection, make_undrawn
+from small_campaign import DEPTH, N_FRAME, RUNS, make_collection, make_undrawn, without
 from small_campaign import make_campaign as make_drawn_campaign
 
 import sampling.tasks  # noqa: F401 (registers the jobs)
@@ -210,7 +210,7 @@ def test_the_seed_belongs_to_draws_alone(api_client):
 
 
 def test_a_design_that_cannot_be_carried_out_says_why(api_client, campaign):
-    campaign.collection.runs.all().delete()
+    without(campaign.collection.runs.all())
     answer = api_client.post("/forecast", {**PAIR, "question": "pool", "runs": []})
     assert faults(answer) == {"runs": "the question 'pool' takes at least 1 run(s), got 0"}
     empty = create_campaign(

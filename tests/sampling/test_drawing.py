@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from small_campaign import DEPTH, DOCUMENTS, N_FRAME, RUNS, TOPICS, doc_id, make_undrawn, returned
+from small_campaign import DEPTH, DOCUMENTS, N_FRAME, RUNS, TOPICS, doc_id, make_undrawn, returned, without
 
 from judging.models import Run
 from judging.services.files import import_runs
@@ -323,7 +323,7 @@ def test_a_pooled_document_that_the_collection_lacks_is_named(tmp_path):
 
 def test_a_collection_without_runs_has_nothing_to_pool(tmp_path):
     campaign = make_undrawn(tmp_path)
-    Run.objects.filter(collection=campaign.collection).delete()
+    without(Run.objects.filter(collection=campaign.collection))
     with pytest.raises(DrawRefused, match="the collection has no runs"):
         draw(campaign=campaign, design=design())
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from design_campaign import PAIR, add_run, add_scores, finish, store_run, undrawn
 from django.urls import reverse
-from small_campaign import N_FRAME, RUNS, make_collection
+from small_campaign import N_FRAME, RUNS, make_collection, without
 
 import analytics.tasks  # noqa: F401 (registers the kinds of job)
 import sampling.tasks  # noqa: F401
@@ -221,8 +221,7 @@ def test_too_few_items_for_an_exact_count_in_every_topic_are_refused_before_the_
     more = collection.topics.bulk_create(
         Topic(collection=collection, topic_id=f"t{number}", title="More") for number in range(3, 9)
     )
-    for run in collection.runs.all():
-        run.delete()
+    without(collection.runs.all())
     for name, turn in (("run0", 0), ("run2", 5)):
         rows = [
             {
@@ -242,7 +241,7 @@ def test_too_few_items_for_an_exact_count_in_every_topic_are_refused_before_the_
 
 def test_a_collection_of_one_run_links_to_the_upload(page, tmp_path):
     collection = make_collection(tmp_path)
-    collection.runs.exclude(run_id="run0").delete()
+    without(collection.runs.exclude(run_id="run0"))
     text = page(undrawn(collection))
     assert "One run only" in text
     assert reverse("console:manage-collection", args=[collection.pk]) + "#upload" in text

@@ -2,7 +2,7 @@
 
 import pytest
 from django.db import IntegrityError, transaction
-from small_campaign import DEPTH, N_FRAME, TOPICS, doc_id, give, make_assessor, make_undrawn, slots
+from small_campaign import DEPTH, N_FRAME, TOPICS, doc_id, give, make_assessor, make_undrawn, slots, without
 
 from judging.models import Campaign, Run
 from judging.services.campaigns import change_campaign, create_campaign, open_campaign
@@ -75,12 +75,12 @@ def test_a_part_is_drawn_in_a_campaign_of_random_order(tmp_path):
 
 
 def test_without_runs_there_is_nothing_to_pool(undrawn):
-    Run.objects.all().delete()
+    without(Run.objects.all())
     refuse_draw(undrawn, "the collection has no runs")
 
 
 def test_one_run_is_told_from_nothing(undrawn):
-    Run.objects.exclude(run_id="run0").delete()
+    without(Run.objects.exclude(run_id="run0"))
     refuse_draw(undrawn, "takes two runs or more", budget=100)
 
 
