@@ -24,7 +24,7 @@ from analytics.services.gold_spread import gold_at, measure_gains
 from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
 from judging.models import Campaign
-from sampling.arrays import run_table
+from sampling.arrays import FloatArray, run_table
 from sampling.audit_plan import Auditable, items_of_next_audit, middle_grades
 from sampling.contrasts import contrast_among
 from sampling.frames import tags_of_then
@@ -98,9 +98,16 @@ def _fill(
         return
     over = found.plays.over_topics(between, n_topics, np.random.default_rng(seed))
     row.topics_half_width_after = over.median + room
-    whole = float(np.mean(over.variances))
-    # The mean of equal terms can be below them by a rounding: a share is at most 1.
-    row.topics_share = min(1.0, between / whole) if whole else 0.0
+    row.topics_share = share_of(between, over.variances)
+
+
+def share_of(part: float, wholes: FloatArray) -> float:
+    """Return the share of a part in the mean of the wholes, 0 if there is nothing.
+
+    The mean of equal numbers can be below them by a rounding: a share is at most 1 all the same.
+    """
+    mean = float(np.mean(wholes))
+    return min(1.0, part / mean) if mean else 0.0
 
 
 def asked_targets(draw: Draw, run_ids: list[str]) -> list[Target]:

@@ -9,7 +9,7 @@ from small_campaign import judge_all, judge_audit, make_assessor, make_campaign,
 from analytics.estimation.estimate import Refusal
 from analytics.models import AuditForecast, Estimate
 from analytics.planning.audit_outlook import AuditedTarget, Outlook, gold_given_bronze, outlook
-from analytics.services.audit_forecast import asked_targets
+from analytics.services.audit_forecast import asked_targets, share_of
 from analytics.services.recomputation import recompute
 from sampling.audit_plan import Auditable, items_of_next_audit, middle_grades
 from sampling.judged import Judged, question_influence
@@ -349,3 +349,12 @@ def test_of_several_runs_the_one_with_the_median_half_width_is_forecast(tmp_path
 def test_the_question_says_which_runs_or_pairs_are_forecast(question, runs, expected):
     draw = Draw(question=question, parameters={"runs": runs})
     assert asked_targets(draw, ["a", "b", "c"]) == expected
+
+
+def test_a_share_of_all_there_is_is_not_above_one_by_a_rounding():
+    whole = 0.2912607248243877
+    alike = np.full(200, whole)
+    assert whole / np.mean(alike) > 1  # what is guarded against
+    assert share_of(whole, alike) == 1
+    assert share_of(1.0, np.array([2.0, 6.0])) == 0.25
+    assert share_of(0.0, np.zeros(3)) == 0
