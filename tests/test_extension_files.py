@@ -17,6 +17,7 @@ from made_releases import audited, file, judged, opened, released
 from small_campaign import make_undrawn
 from small_release import unpacked
 from test_extension import PLANTED, help_of, plant, rows_below
+from uploaded import looked
 
 from analytics.releases import formats, verify
 from analytics.releases.formats import ReleaseFile
@@ -124,7 +125,8 @@ def test_a_planted_format_of_judgments_is_met_everywhere(tmp_path, monkeypatch, 
     plant(monkeypatch, judgment_formats, "FORMATS", entry)
     campaign = make_undrawn(tmp_path, gold=False)
     collection = campaign.collection
-    where = reverse("console:manage-collection", args=[collection.pk])
+    made = looked(collection, {"gold.qrels": "t0 0 t0d00 1\n"})
+    where = reverse("console:manage-import", args=[collection.pk, made.pk])
     assert f'<option value="{PLANTED}">Planted</option>' in text_of(client_of("manager").get(where))
     schemas = description.__wrapped__()["components"]["schemas"]
     described = schemas["ImportRequestRequest"]["properties"]["file_format"]["description"]

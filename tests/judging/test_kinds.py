@@ -160,7 +160,8 @@ def test_training_and_adjudication_show_what_assessors_see(campaign):
     sent = {"item": str(item.pk), "grade": 1}
     page = boss.post(reverse("console:decide", args=[campaign.pk]), sent, follow=True).content.decode()
     assert f"stands for “{BOTH_TITLES}” in the qrels" in page
-    assert f'<th scope="row" class="wrapped">{BOTH_TITLES}</th>' in page
+    link = reverse("console:item", args=[campaign.pk, item.pk])
+    assert f'<th scope="row" class="wrapped"><a href="{link}">{BOTH_TITLES}</a></th>' in page
     frame = boss.get(reverse("console:adjudication-document", args=[campaign.pk, item.pk])).content.decode()
     assert re.findall(r"(\w+) answer to the", frame) == ["First", "Second"]
 

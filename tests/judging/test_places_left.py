@@ -45,6 +45,7 @@ def todays_alerts(campaign):
     """What the overview says of people and work, of a campaign whose other parts are in order."""
     row = Campaign.objects.get(pk=campaign.pk)
     row.tiers, row.is_gold_alone, row.n_stored = ["bronze", "gold"], False, 0
+    row.audit_waits_since, row.machines, row.failed_job = None, [], None
     kind = SimpleNamespace(no_top_up=False, is_complete=False, is_foreign=False)
     shown = {
         "draw": SimpleNamespace(selection_kind=kind),

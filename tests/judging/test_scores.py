@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError
 from django.test import Client
 from django.urls import reverse
+from uploaded import kept, looked, run_job
 
 import judging.tasks  # noqa: F401 (registers the job)
 from judging.models import Collection, ScoreList, Topic
@@ -199,27 +199,28 @@ def manager(settings, db):
     return client
 
 
-def test_the_page_queues_scores_under_their_name_and_lists_what_there_is(manager, collection):
-    url = reverse("console:manage-collection", args=[collection.pk])
-    fields = {"kind": "scores", "files": SimpleUploadedFile("a.tsv", PLAIN), "list_name": "llama"}
-    answer = manager.post(url, fields)
-    assert answer.status_code == 302
-    job = jobs.Job.objects.get(kind="import")
-    assert (job.payload["kind"], job.payload["options"]) == ("scores", {"list_name": "llama"})
-    assert "Imported scores" not in manager.get(url).content.decode()
-    import_scores(collection=collection, source=io.BytesIO(PLAIN), name="f", list_name="llama <3>")
-    page = manager.get(url).content.decode()
+def test_the_page_keeps_scores_under_the_name_that_is_typed_and_lists_what_there_is(manager, collection):
+    made = looked(collection, {"a.tsv": PLAIN})
+    url = reverse("console:manage-import", args=[collection.pk, made.pk])
+    assert manager.post(url, {"file0-kind": "scores", "look": "1"}).status_code == 302
+    run_job(made)
+    sent = {"file0-kind": "scores", "file0-list_name": "llama <3>", "keep": "1"}
+    assert manager.post(url, sent).status_code == 302
+    assert run_job(made).kind == "look"  # something else was chosen: it is looked at once more
+    assert manager.post(url, sent).status_code == 302
+    collections_page = reverse("console:manage-collection", args=[collection.pk])
+    assert "Imported scores" not in manager.get(collections_page).content.decode()
+    assert run_job(made).state == "done"
+    page = manager.get(collections_page).content.decode()
     assert "Imported scores" in page
     assert "llama &lt;3&gt;" in page
 
 
-def test_one_name_for_several_files_is_refused_on_the_page(manager, collection):
-    files = [SimpleUploadedFile("a.tsv", PLAIN), SimpleUploadedFile("b.tsv", PLAIN)]
-    url = reverse("console:manage-collection", args=[collection.pk])
-    answer = manager.post(url, {"kind": "scores", "files": files, "list_name": "llama"})
-    assert answer.status_code == 400
-    assert "one name cannot serve several files" in answer.content.decode()
-    assert not jobs.Job.objects.exists()
+def test_one_name_for_two_files_of_scores_is_refused(manager, collection):
+    made = looked(collection, {"a.tsv": PLAIN, "b.tsv": PLAIN})
+    files = [{"name": name, "kind": "scores", "list_name": "llama"} for name in ("a.tsv", "b.tsv")]
+    assert "llama" in kept(made, files, state="failed").error
+    assert not ScoreList.objects.exists()
 
 
 @pytest.mark.django_db(transaction=True)

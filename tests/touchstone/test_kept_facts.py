@@ -19,9 +19,11 @@ OTHERS = {
         for of in ("document", "topic", "gold")
         for what in ("check", "in_force")
     ),
+    "judging_run_is_kept",
     "judging_slot_done",
     "judging_trainingitem_check",
     "sampling_auditschedule_looks_stay",
+    "touchstone_user_last_manager",
 }
 UPDATE, DELETE, TRUNCATE, ROW = 16, 8, 32, 1  # of pg_trigger.tgtype
 

@@ -326,11 +326,13 @@ def test_a_step_of_the_tick_that_fails_is_logged_and_the_others_are_done(monkeyp
     monkeypatch.setattr(tasks, "start_due_feasibility", step("feasibility", None))
     monkeypatch.setattr(tasks, "start_due_seals", step("seals", None))
     monkeypatch.setattr(tasks, "start_due_retention", step("retention", None))
+    monkeypatch.setattr(tasks, "start_due_notices", step("notices", None))
+    monkeypatch.setattr(tasks, "start_due_letters", step("letters", None))
     monkeypatch.setattr(tasks, "settle_ended", step("releases", None))
     monkeypatch.setattr(tasks, "PRUNING", (step("pruning", None),))
     tasks.tick()
     due = ("audits", "orders", "recomputations", "screenings", "feasibility", "seals", "retention")
-    assert done == ["sweep", *due, "releases", "pruning"]
+    assert done == ["sweep", *due, "notices", "letters", "releases", "pruning"]
     assert [record.getMessage() for record in caplog.records] == [
         "the tick's sweep failed",
         "the tick's audits failed",

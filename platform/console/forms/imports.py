@@ -7,7 +7,7 @@ from django import forms
 
 from judging.encodings import ENCODINGS
 from judging.import_choices import KINDS, LABELS, LEFT_OUT, options_for
-from judging.services.judgment_formats import DIGITS
+from judging.services.judgment_formats import DIGITS, gold_format_choices
 
 FIELD_LABELS = {
     "id": "Id",
@@ -106,6 +106,11 @@ class CardForm(forms.Form):
         self._add("joins_ids", forms.BooleanField(label=label, required=False, initial=initial))
 
     def _add_grades(self, campaigns: Sequence[Any]) -> None:
+        formats = gold_format_choices()
+        read_as = self.card.get("file_format", "")
+        if read_as not in dict(formats):
+            formats.insert(0, ("", "Choose …"))
+        self._add("file_format", _select("Format", formats, initial=read_as))
         given = _grade_map(self.chosen.get("grade_map", ""))
         for row in self.card.get("grades", ()):
             grade = row["grade"]
@@ -141,6 +146,10 @@ class CardForm(forms.Form):
                          "skips_unknown", "joins_ids")
             if sent.get(name) not in (None, "", False) or (name == "is_html" in sent and card.get("is_html"))
         }  # fmt: skip
+        if sent.get("file_format") and (
+            sent["file_format"] != card["file_format"] or "file_format" in self.chosen
+        ):
+            chosen["file_format"] = sent["file_format"]
         chosen |= self._chosen_columns()
         chosen["grade_map"] = self._chosen_grades()
         if not chosen["grade_map"]:

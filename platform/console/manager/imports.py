@@ -174,7 +174,11 @@ def _card_context(card: dict[str, Any], form: CardForm, number: int) -> dict[str
         "boxes": [
             one for one in fields if one.name in ("joins_ids", "is_html", "is_manual", "skips_unknown")
         ],
-        "words": [one for one in fields if one.name in ("campaign", "source_name", "list_name", "group")],
+        "words": [
+            one
+            for one in fields
+            if one.name in ("file_format", "campaign", "source_name", "list_name", "group")
+        ],
     }
 
 

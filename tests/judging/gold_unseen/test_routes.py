@@ -58,6 +58,8 @@ ROUTES = {
     "logout": "asked",
     "livez": "asked",
     "readyz": "asked",
+    "account": "asked",
+    "forgotten": "asked",
     "account-tokens": "asked",
     "account-letters": "asked",
     "api-guide": "asked",

@@ -8,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 from foreign_sample import collection_of, empty_campaign, imported_campaign, sample_files
 from manager_requests import page, post, words
+from uploaded import looked
 
 import judging.tasks  # noqa: F401 (registers the job)
 from analytics.services.recomputation import recompute
@@ -108,7 +109,8 @@ def test_an_api_client_imports_one(client, campaign) -> None:
 
 
 def test_gold_answers_are_not_offered_as_a_sample(client, campaign) -> None:
-    shown = page(client, "console:manage-collection", campaign.collection_id)
+    made = looked(campaign.collection, {"gold.qrels": "7 0 7-d09 1\n"})
+    shown = page(client, "console:manage-import", campaign.collection_id, made.pk)
     assert '<option value="cranfield">' in shown
     assert '<option value="prels">' not in shown
 

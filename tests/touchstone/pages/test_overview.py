@@ -130,11 +130,11 @@ def test_a_collection_without_runs_links_to_the_upload(page):
     assert 'enctype="multipart/form-data"' in text
 
 
-def test_an_upload_queues_an_import_and_shows_its_progress(post, page):
+def test_an_upload_queues_a_look_and_shows_its_progress(post, page):
     collection = make_collection()
     file = SimpleUploadedFile("more.tsv", b"t9\tAnother topic\n")
-    answer = post("console:manage-collection", collection.pk, kind="topics", files=file)
-    assert "Importing files" in answer.content.decode()
+    answer = post("console:manage-collection", collection.pk, files=file)
+    assert "<h1>Reading files</h1>" in answer.content.decode()
     assert "more.tsv" in answer.content.decode()
     assert "more.tsv" in page("console:manage-collection", collection.pk)
 
