@@ -5,14 +5,14 @@ import os
 import zipfile
 
 import pytest
-from browser import MARKS, chromium, page_of, says
+from browser import MARKS, chromium, page_of, ready, says
 from browser import web as web_server
 from hands import Hands
 from journey_files import CORPUS, PNG, QRELS, QUERIES_CSV, RUNS, SHEET_CSV, TOPICS, text_file
 
 import judging.tasks  # noqa: F401 (registers the kinds of job)
 import sampling.tasks  # noqa: F401
-from judging.models import Campaign, Collection, Import
+from judging.models import Campaign, Collection, Import, Judgment
 from touchstone import jobs
 from touchstone.models import Job, User
 
@@ -105,6 +105,45 @@ def test_a_track_manager_gets_to_the_draw_with_12_clicks_and_6_fields(browser, w
         hands.took(clicks=12, fields=6)
     campaign = Campaign.objects.get()
     assert campaign.items.count() == campaign.draws.get().n_drawn > 0
+
+
+def test_then_an_invited_stranger_judges_for_the_first_time_after_6_clicks_and_4_fields(browser, web, mia):
+    files = [text_file("topics.tsv", TOPICS), text_file("corpus.jsonl", CORPUS)]
+    with page_of(browser, web, mia) as page:
+        before = Hands(page)
+        begin(before, web, [*files, *(text_file(f"{tag}.run", RUNS[tag]) for tag in ("a", "b"))])
+        keep(before)
+        to_the_draw(before)
+        page.reload()
+        hands = Hands(page)
+        hands.click("text=Continue")
+        hands.click("text=Invite people")
+        hands.click("text=Create the link")
+        row = "section[aria-labelledby=invitations] tbody tr"
+        assert "0 of 1" in page.inner_text(row)  # who waits
+        link = page.input_value(f"{row} input")
+        hands.click("text=Open for judging")
+        says(page, ".messages", "The campaign is open")
+        context = browser.new_context()
+        try:
+            stranger = Hands(context.new_page())
+            stranger.page.goto(link)
+            stranger.fill("[name=password]", "sunny-reef-3141")
+            stranger.fill("[name=repeated]", "sunny-reef-3141")
+            stranger.click("button.primary")
+            ready(stranger.page)
+            stranger.click("#grades button >> nth=0")
+            says(stranger.page, "#saved", "Saved")
+        finally:
+            context.close()
+        assert Judgment.objects.count() == 1
+        hands.clicks, hands.fields = hands.clicks + stranger.clicks, hands.fields + stranger.fields
+        hands.took(clicks=6, fields=4)
+        page.goto(f"{web}/manage/campaigns/{Campaign.objects.get().pk}/entry/")
+        assert "1 of 1" in page.inner_text(row)
+        name = Campaign.objects.get().assessors.get().user.username
+        page.goto(f"{web}/manage/campaigns/{Campaign.objects.get().pk}/assessors/")
+        assert name in page.inner_text("main tbody")  # who joined
 
 
 def test_a_company_gets_to_the_draw_with_a_sheet_queries_and_pages(browser, web, mia):

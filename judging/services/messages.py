@@ -21,12 +21,12 @@ MOST_SHOWN = 20
 MOST_OPEN = 20  # questions of an assessor that wait for an answer
 
 
-def send(*, assessor: Assessor, text: str, sender: User) -> Message:
-    """Tell an assessor something; only managers who see their campaign do."""
+def send(*, assessor: Assessor, text: str, sender: User, item: Item | None = None) -> Message:
+    """Tell an assessor something, in general or about a document; only managers who see their campaign do."""
     text = _fit(text)
     with transaction.atomic():
         _check_manages(sender, assessor.campaign_id)
-        made = Message.objects.create(assessor=assessor, text=text, sender=sender)
+        made = Message.objects.create(assessor=assessor, text=text, sender=sender, item=item)
         record("sent a message", assessor.campaign, actor=sender, assessor=assessor.user_id)
     return made
 
@@ -119,7 +119,7 @@ def conversation(assessor: Assessor) -> list[Message]:
 
 
 def threads_about(item: Item) -> list[Message]:
-    """Return what was asked about an item, each question with its answers behind it."""
+    """Return what was asked and written about an item, each first message with its answers behind it."""
     found = Message.objects.filter(item=item).select_related(
         "sender", "assessor__user", "assessor__campaign", "item"
     )

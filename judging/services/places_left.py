@@ -226,6 +226,7 @@ def _stuck_items(stuck: Sequence[OpenItems], people: Sequence[Person]) -> list[d
             given_back.setdefault(item, []).append(assessor)
     return [
         {
+            "item": str(item),
             "topic_id": names[item][0],
             "doc_id": names[item][1],
             "purpose": group.purpose,

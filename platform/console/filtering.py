@@ -117,11 +117,17 @@ def _assessor(asked: Mapping[str, Any], request: Request | HttpRequest, campaign
 class ListPage:
     """A page of a list, cut as the API cuts it: its rows, and the addresses of the next and the previous one."""
 
+    page_size = 25  # what a screen or two show
+
     def __init__(
         self, request: HttpRequest, found: FilteredRows, rows: Any, orders: Mapping[str, str], usual: str
     ):
         self.rest, self.order_fields, self.default_order, self.tie = found.rest, orders, usual, found.tie
         pages = Pages()
+        if not request.GET.get("order"):  # a form sends an order that nobody chose as an empty one
+            asked = request.GET.copy()
+            asked.pop("order", None)
+            request.GET = asked
         self.rows = pages.paginate_queryset(rows, Request(request), self)
         links = pages.get_paginated_response([]).data
         self.next, self.previous = (_query_of(links[name]) for name in ("next", "previous"))

@@ -264,7 +264,11 @@ class CampaignRestore(APIView):
     permission_classes = (RestorersOnly,)
 
     @extend_schema(
-        operation_id="campaign_restore", tags=TAGS, request=RestoreRequest, responses=CampaignAnswer
+        operation_id="campaign_restore",
+        tags=TAGS,
+        request=RestoreRequest,
+        responses=CampaignAnswer,
+        examples=[OpenApiExample("usual", value={}, request_only=True)],
     )
     def post(self, request: Request, campaign_id: uuid.UUID) -> Response:
         """Bring a deleted campaign back, closed as it is."""

@@ -156,7 +156,11 @@ class CollectionRestore(APIView):
     permission_classes = (RestorersOnly,)
 
     @extend_schema(
-        operation_id="collection_restore", tags=TAGS, request=RestoreRequest, responses=CollectionAnswer
+        operation_id="collection_restore",
+        tags=TAGS,
+        request=RestoreRequest,
+        responses=CollectionAnswer,
+        examples=[OpenApiExample("usual", value={}, request_only=True)],
     )
     def post(self, request: Request, collection_id: uuid.UUID) -> Response:
         """Bring a deleted collection back, its campaigns closed. Send a `name` if another one has its name now."""

@@ -10,6 +10,7 @@ from console.manager.messages import questions_need
 from console.manager.need_facts import machine_faults
 from console.manager.stuck import stuck_need
 from judging.models import Campaign
+from touchstone.models import Event
 
 JUDGES = {"bronze", "silver"}
 SILENT_AFTER = timedelta(hours=24)
@@ -124,8 +125,12 @@ def _of_people(row: Any, shown: dict[str, Any]) -> list[Need]:
         return []
     tiers, people = set(row.tiers or ()), f"{reverse('console:assessors', args=[row.pk])}#add"
     if not tiers & JUDGES and not row.is_gold_alone:
-        words = "The items are drawn; add at least one bronze assessor."
-        return [_need("error", "Nobody can judge yet.", words, people, "Add an assessor")]
+        words = "The items are drawn; invite people, or add at least one bronze assessor."
+        invite = f"{reverse('console:manage-entry', args=[row.pk])}#invitations"
+        offers = [{"label": "Invite people", "url": invite}]
+        return [
+            _need("error", "Nobody can judge yet.", words, people, "Add an assessor") | {"offers": offers}
+        ]
     if row.state == Campaign.State.DRAFT:
         words = "Items are drawn and the campaign has assessors: open it for judging."
         setup = reverse("console:setup", args=[row.pk])
@@ -180,11 +185,10 @@ def _of_work(row: Any, shown: dict[str, Any]) -> list[Need]:
             _need("info", title, words, reverse("console:manage-leases", args=[row.pk]), "See them")
         )
     computation, activity = shown["computation"], shown["activity"]
-    hours = activity.get("hours", {})
-    if done["left"] and hours and not done["leased"]:
-        newest = datetime.fromisoformat(f"{max(hours)}:59:59+00:00")
-        if now - newest > SILENT_AFTER:
-            words = f"Last judgment: {newest:%Y-%m-%d}. {done['left']:,} judgments still needed."
+    if done["left"] and not done["leased"]:
+        newest, words = _newest_work(row, activity)
+        if newest is not None and now - newest > SILENT_AFTER:
+            words = f"{words}: {newest:%Y-%m-%d}. {done['left']:,} judgments still needed."
             url = reverse("console:assessors", args=[row.pk])
             alerts.append(_need("warn", "Nobody has judged for a day.", words, url, "See who can judge"))
     n_counted = sum(pair[0] for pair in activity.get("series", {}).values())
@@ -193,3 +197,14 @@ def _of_work(row: Any, shown: dict[str, Any]) -> list[Need]:
         words = "New judgments have not been processed. Is a worker running?"
         alerts.append(_need("warn", "The numbers are out of date.", words, "#draw", "Recompute them"))
     return alerts
+
+
+def _newest_work(row: Any, activity: dict[str, Any]) -> tuple[datetime | None, str]:
+    """Return when somebody judged last, by the newest numbers; before there are any, when the campaign was opened."""
+    hours = activity.get("hours", {})
+    if hours:
+        return datetime.fromisoformat(f"{max(hours)}:59:59+00:00"), "Last judgment"
+    if row.n_stored:  # judgments have arrived, and are counted with the first numbers
+        return None, ""
+    opened = Event.objects.filter(subject=f"campaign:{row.pk}", verb="opened").order_by("-id")
+    return opened.values_list("at", flat=True).first(), "Opened"

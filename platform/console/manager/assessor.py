@@ -17,6 +17,7 @@ from analytics.services.recomputation import latest_computation, queue_recomputa
 from console.forms.campaigns import AssessorRulesForm, MessageForm, RequeueForm
 from console.manager.assessor_log import log_charts, log_columns, log_context
 from console.manager.comments import LOOKED_AT, obstacle_counts, without_grade
+from console.manager.stuck import still_stuck_words
 from console.researcher.plots import plot_answer
 from judging.models import Assessor, Judgment, MachineCall, Message, Topic, TrainingItem
 from judging.services import campaigns, leases
@@ -39,7 +40,8 @@ def assessor(request: HttpRequest, campaign_id: uuid.UUID, assessor_id: int) -> 
     campaigns.set_assessor_rules(assessor=person, actor=user_of(request), **form.cleaned_data)
     messages.success(
         request,
-        "Saved. The quota counts at once, team and first topics apply from the next topic on.",
+        "Saved. The quota counts at once, team and first topics apply from the next topic on."
+        + still_stuck_words(person.campaign),
     )
     return redirect("console:assessor", campaign_id=campaign_id, assessor_id=assessor_id)
 

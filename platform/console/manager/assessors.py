@@ -19,7 +19,7 @@ from console.researcher.plots import plot_answer
 from judging.models import Assessor, Campaign
 from judging.services.access import managers_only
 
-PAGE = 50
+PAGE = 25
 # What the table can be sorted by; "-" before it turns it round.
 ORDERS = {
     "name": "Assessor",

@@ -30,6 +30,7 @@ from console.forms.campaigns import (
     TopicTeamsForm,
 )
 from console.manager.check_grades import check_grades_shown
+from console.manager.stuck import still_stuck_words
 from judging.models import Assessor, Campaign, CampaignTopic, Collection, Item, Lease, Run, Slot, Topic
 from judging.services import campaigns, leases
 from judging.services.access import managers_only
@@ -45,7 +46,7 @@ STATUS_WORDS = {
     "are kept as surplus. No judgment was deleted.",
 }
 SHOWN_LEASES = 200
-TOPICS_PER_PAGE = 100
+TOPICS_PER_PAGE = 25
 ROWS = 20  # of each table of the overview
 MOST_LEFT = 10_000  # judgments that are still needed: counted up to here
 
@@ -277,7 +278,7 @@ def topic_rules(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         if changes:
             campaigns.set_topic_teams(campaign=row, teams=changes, actor=user_of(request))
         words = "topic was changed." if len(changes) == 1 else "topics were changed."
-        messages.success(request, f"{len(changes) or 'No'} {words}")
+        messages.success(request, f"{len(changes) or 'No'} {words}{still_stuck_words(row)}")
         return redirect(f"{reverse('console:manage-topics', args=[row.pk])}?page={page.number}")
     shown = _topic_rows(row, topics, rules, form)
     context = {

@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, render
 from judging.models import Campaign, Judgment
 from judging.services.access import managers_only
 
-SHOWN_COMMENTS = 50
+SHOWN_COMMENTS = 25
 SHOWN_HARD_ITEMS = 10
 LOOKED_AT = 5000  # of what could not be judged: more than that tells no more
 
@@ -46,12 +46,13 @@ def obstacle_counts(judgments: QuerySet[Judgment]) -> list[dict[str, Any]]:
 
 
 def _hard_items(obstacles: QuerySet[Judgment]) -> list[dict[str, Any]]:
-    names = ("item__topic__title", "item__document__title", "item__document__doc_id")
+    names = ("item__topic", "item__topic__title", "item__document__title", "item__document__doc_id")
     counts = obstacles.values("item", *names).annotate(n=Count("pk")).order_by("-n", "item")
     return [
         {
             "item": found["item"],
             "topic": found["item__topic__title"],
+            "topic_pk": found["item__topic"],
             "document": found["item__document__title"] or found["item__document__doc_id"],
             "n": found["n"],
         }

@@ -9,7 +9,7 @@ from django import forms
 from django.contrib import messages
 from django.core.exceptions import ValidationError
 from django.core.validators import URLValidator
-from django.db.models import Count, OuterRef, Subquery
+from django.db.models import Count, Exists, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 from django.forms.models import model_to_dict
 from django.http import HttpRequest, HttpResponse
@@ -20,7 +20,7 @@ from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_POST
 
 from judging.guidelines import guidelines_html
-from judging.models import Assessor, Campaign, Invitation, Participant
+from judging.models import Assessor, Campaign, Invitation, Item, Participant
 from judging.services import crowd, entry, training
 from judging.services.access import managers_only
 from judging.services.errors import Refused
@@ -152,6 +152,7 @@ def _campaign(campaign_id: uuid.UUID) -> Any:
     came = Participant.objects.filter(campaign=OuterRef("pk")).order_by().values("campaign")
     agreed = Assessor.objects.filter(campaign=OuterRef("pk"), consented_at__isnull=False)
     rows = Campaign.objects.select_related("collection", "scale").annotate(
+        has_items=Exists(Item.objects.filter(campaign=OuterRef("pk"))),
         n_participants=Coalesce(Subquery(came.annotate(n=Count("pk")).values("n")), 0),
         n_named=Coalesce(Subquery(came.exclude(participant="").annotate(n=Count("pk")).values("n")), 0),
         n_consented=Coalesce(

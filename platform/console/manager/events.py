@@ -21,7 +21,7 @@ from judging.spreadsheets import sheet_lines
 from touchstone.event_details import details_with_names
 from touchstone.models import Event, User
 
-PAGE = 50
+PAGE = 25
 AT_ONCE = 1000  # events of the file, whose names are looked up together
 LOOKED_AT = 2000  # events whose verbs and people are offered to choose from
 EVENT_WORDS = {
@@ -46,6 +46,8 @@ EVENT_WORDS = {
     "test": "by the test {}",
     "p_adjusted": "adjusted p {}",
 }
+# Whom an event is about: shown with links, before the other details.
+PEOPLE = ("assessor", "members")
 NOT_SHOWN = {"sha256", "n_bytes", "text", "item", "rows", "table"}
 
 
@@ -123,12 +125,28 @@ def _subject(event: Event) -> str:
 
 
 def events_in_words(shown: Iterable[Event]) -> list[dict[str, Any]]:
-    """Return events as pages list them: the row, its details in words, and the collection where it is one's."""
+    """Return events as pages list them: the row, whom it is about, the rest in words, and whose it is."""
     rows = list(shown)
     return [
-        {"row": event, "words": event_words(detail), "of": _subject(event)}
+        {
+            "row": event,
+            "people": _people(event.detail, detail),
+            "words": event_words({key: value for key, value in detail.items() if key not in PEOPLE}),
+            "of": _subject(event),
+        }
         for event, detail in zip(rows, details_with_names(rows), strict=True)
     ]
+
+
+def _people(stored: dict[str, Any], named: dict[str, Any]) -> list[tuple[str, int | None]]:
+    """Return the names of those whom an event is about, with the key of the account where the event has one alone.
+
+    >>> _people({"assessor": 7}, {"assessor": "bob"}), _people({"members": [7, 8]}, {"members": ["bob", "eva"]})
+    ([('bob', 7)], [('bob', None), ('eva', None)])
+    """
+    if isinstance(named.get("assessor"), str):
+        return [(named["assessor"], stored["assessor"] if isinstance(stored["assessor"], int) else None)]
+    return [(name, None) for name in named.get("members") or ()]
 
 
 def event_words(detail: dict[str, Any]) -> str:

@@ -60,7 +60,7 @@ def with_places(rows: QuerySet[Item]) -> QuerySet[Item]:
 
 
 def _step(at: Any, what: str, who: Any = None, **more: Any) -> dict[str, Any]:
-    return {"at": at, "what": what, "assessor": who, "detail": "", "comment": "", "tag": "", **more}
+    return {"at": at, "what": what, "assessor": who, "detail": "", "by": "", "comment": "", "tag": "", **more}
 
 
 def _draw_steps(item: Item) -> Iterable[dict[str, Any]]:
@@ -119,8 +119,8 @@ def _with_set_aside(rows: QuerySet[Judgment], item: Item) -> QuerySet[Judgment]:
 def _set_aside_steps(judgments: list[Any]) -> Iterable[dict[str, Any]]:
     for row in judgments:
         if row.set_aside_at is not None:
-            by = f"by {row.set_aside_by}" if row.set_aside_by else ""
-            yield _step(row.set_aside_at, "Set aside, and wanted again", row.assessor, detail=by)
+            by = row.set_aside_by or ""
+            yield _step(row.set_aside_at, "Set aside, and wanted again", row.assessor, by=by)
 
 
 def _audit_steps(item: Item) -> Iterable[dict[str, Any]]:
@@ -139,5 +139,4 @@ def _decision_steps(decisions: list[Adjudication], labels: dict[int, str]) -> It
         what = "Let stand" if row.verdict == Adjudication.Verdict.STANDS else "Decision taken back"
         if row.grade is not None:
             what = f"Decided: {labels.get(row.grade, row.grade)}"
-        detail = f"by {row.decided_by.get_username()}"
-        yield _step(row.created_at, what, detail=detail, comment=row.reason)
+        yield _step(row.created_at, what, by=row.decided_by.get_username(), comment=row.reason)

@@ -198,12 +198,12 @@ def write(request: HttpRequest, campaign_id: uuid.UUID, item_id: uuid.UUID) -> H
         return redirect("console:item", campaign_id=campaign_id, item_id=item_id)
     title = (title_of(found, found.campaign) or found.document.doc_id)[:MOST_OF_TITLE]
     try:
-        letters.send(assessor=to, text=f"About “{title}”: {text}", sender=user_of(request))
+        letters.send(assessor=to, text=f"About “{title}”: {text}", sender=user_of(request), item=found)
     except Refused as refusal:
         messages.error(request, f"Not sent: {refusal.title} {refusal}".strip())
     else:
         messages.success(request, f"Sent: {to.user.get_username()} will see it on the next page they open.")
-    return redirect("console:item", campaign_id=campaign_id, item_id=item_id)
+    return redirect(f"{reverse('console:item', args=[campaign_id, item_id])}#questions")
 
 
 @require_POST

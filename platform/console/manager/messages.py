@@ -17,7 +17,7 @@ from judging.services.access import managers_only
 from judging.services.errors import QuestionSecret
 from touchstone.models import user_of
 
-SHOWN = 50
+SHOWN, SHOWN_IN_THREAD = 20, 50
 
 
 @managers_only
@@ -104,7 +104,9 @@ def _light(rows: Any) -> Any:
 
 
 def _question(campaign_id: uuid.UUID, message_id: int) -> Message:
-    rows = Message.objects.filter(assessor__campaign=campaign_id, is_from_assessor=True)
+    # What a manager wrote about a document first is a thread of its page too.
+    starts = Q(is_from_assessor=True) | Q(item__isnull=False)
+    rows = Message.objects.filter(starts, assessor__campaign=campaign_id, thread=None)
     joined = rows.select_related("assessor__user", "assessor__campaign", "item__topic", "item__document")
     found: Message = get_object_or_404(_light(joined), pk=message_id)
     return found
@@ -116,7 +118,7 @@ def _thread_page(
     rows = (
         Message.objects.filter(Q(pk=question.pk) | Q(thread=question)).select_related("sender").order_by("id")
     )
-    shown = list(rows[:SHOWN])
+    shown = list(rows[:SHOWN_IN_THREAD])
     one = {
         "first": question,
         "rows": shown,

@@ -3,6 +3,8 @@
 from typing import Any
 
 from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
 from judging.models import Assessor, PlacesLeft
 
@@ -23,7 +25,8 @@ def stuck_need(row: Any) -> dict[str, Any] | None:
         title = f"{least}{found.n_stuck:,} item{'' if found.n_stuck == 1 else 's'} cannot be finished."
     # Whoever has joined and has not agreed yet, or is in training, will do: nothing is wrong then.
     is_waiting = found.helps.get("entry", 0) >= missing
-    words = " ".join(part for part in (_lack(found), _items(found, missing), _helps(found)) if part)
+    parts = (_lack(found), _items(row, found, missing), _helps(row, found))
+    words = format_html_join(" ", "{}", ((part,) for part in parts if part))
     return {
         "level": "warn" if is_waiting else "error",
         "title": title,
@@ -32,6 +35,15 @@ def stuck_need(row: Any) -> dict[str, Any] | None:
         "button": "See the items",
         "offers": _offers(row, found),
     }
+
+
+def still_stuck_words(row: Any) -> str:
+    """Return what a manager who has just changed something learns of the items that are stuck; empty if none is."""
+    found: PlacesLeft | None = getattr(row, "places_left", None)
+    if found is None or found.possible >= found.wanted:
+        return ""
+    n = f"{found.n_stuck:,} item{'' if found.n_stuck == 1 else 's'}"
+    return f" At the last look {n} could not be finished; the overview says within a minute how many still cannot."
 
 
 def _offers(row: Any, found: PlacesLeft) -> list[dict[str, Any]]:
@@ -59,17 +71,24 @@ def _lack(found: PlacesLeft) -> str:
     return f"{found.wanted:,} more judgments are wanted, and the people here can give {most}{found.possible:,} of them."
 
 
-def _items(found: PlacesLeft, missing: int) -> str:
-    if found.n_stuck > missing:
+def _items(row: Any, found: PlacesLeft, missing: int) -> SafeString | str:
+    if found.n_stuck > missing or not found.stuck:
         return ""
-    named = "; ".join(f"topic {one['topic_id']}, document {one['doc_id']}" for one in found.stuck[:NAMED])
+    named = format_html_join("; ", "{}", ((_item(row, one),) for one in found.stuck[:NAMED]))
     rest = f"; and {found.n_stuck - NAMED:,} more" if found.n_stuck > NAMED else ""
     had = max((one["n_had"] for one in found.stuck), default=0)
     why = " Whoever has had an item cannot have it again." if had else ""
-    return f"{named}{rest}.{why}" if named else ""
+    return format_html("{}{}.{}", named, rest, why)
 
 
-def _helps(found: PlacesLeft) -> str:
+def _item(row: Any, one: dict[str, Any]) -> SafeString:
+    words = format_html("topic {}, document {}", one["topic_id"], one["doc_id"])
+    if "item" not in one:  # found by a look of before
+        return words
+    return format_html('<a href="{}">{}</a>', reverse("console:item", args=[row.pk, one["item"]]), words)
+
+
+def _helps(row: Any, found: PlacesLeft) -> SafeString:
     """Return what helps, each as a sentence."""
     kinds = {one["purpose"] for one in found.stuck}
     who = TIERS[kinds.pop()] if len(kinds) == 1 else "person"
@@ -85,6 +104,10 @@ def _helps(found: PlacesLeft) -> str:
     askable = {pk for one in found.stuck for pk in one["given_back_by"]}
     if askable:
         people = Assessor.objects.filter(pk__in=sorted(askable)[:NAMED]).select_related("user")
-        names = ", ".join(str(person) for person in people)
-        said.append(f"asking whoever gave an item back to look again ({names})")
-    return f"What helps: {'; '.join(said)}."
+        pages = (
+            (reverse("console:assessor", args=[row.pk, person.pk]), person.user.get_username())
+            for person in people
+        )
+        names = format_html_join(", ", '<a href="{}">{}</a>', pages)
+        said.append(format_html("asking whoever gave an item back to look again ({})", names))
+    return format_html("What helps: {}.", format_html_join("; ", "{}", ((one,) for one in said)))

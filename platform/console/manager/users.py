@@ -20,7 +20,7 @@ from touchstone import links, users
 from touchstone.letters.queueing import letters_are_sent
 from touchstone.models import AccountLink, User, user_of
 
-PAGE = 50
+PAGE = 25
 SHOWN_INVITATIONS = 50
 SHOWN_CAMPAIGNS = 200
 # Which accounts the list shows; the first is the usual.

@@ -44,7 +44,7 @@ class Pages(BasePagination):
     def paginate_queryset(self, queryset: Any, request: Request, view: Any = None) -> list[Any]:
         self.request = request
         self.keys = ordered_by(request, view)
-        size = _page_size(request.query_params.get("page_size"))
+        size = _page_size(request.query_params.get("page_size"), getattr(view, "page_size", USUAL))
         way, values = self._cursor(queryset)
         backwards = way == BACKWARDS
         keys = [(path, descending != backwards) for path, descending in self.keys]
@@ -150,9 +150,9 @@ class Pages(BasePagination):
         }
 
 
-def _page_size(given: str | None) -> int:
+def _page_size(given: str | None, usual: int) -> int:
     if given is None:
-        return USUAL
+        return usual
     if not given.isascii() or not given.isdecimal() or len(given) > 9 or not 1 <= int(given) <= MOST:
         raise ValidationError({"page_size": [f"must be a whole number from 1 to {MOST}"]})
     return int(given)
