@@ -56,11 +56,11 @@ def test_the_switch_stands_below_both_previews_and_is_recorded(alice, collection
 
 def test_the_example_with_an_image_comes_first_and_another_can_be_chosen(alice, collection):
     other = collection.documents.get(doc_id="a.html")
-    assert "<strong>With</strong>" in page_of(alice, collection)
+    assert ">With</a></strong>" in page_of(alice, collection)
     text = page_of(alice, collection, f"?document={other.pk}")
-    assert "<strong>Without</strong>" in text
+    assert ">Without</a></strong>" in text
     assert f"documents/{other.pk}/frame/?as=pages" in text
-    assert "<strong>With</strong>" in page_of(alice, collection, "?document=x")
+    assert ">With</a></strong>" in page_of(alice, collection, "?document=x")
 
 
 def test_a_preview_is_the_document_alone_in_its_sandbox(alice, collection):
