@@ -1,13 +1,14 @@
 """Measure the import and the evaluation of a year of TREC runs: 129 runs x 50 topics x 1,000 documents.
 
-    python benchmarks/import.py [--runs 129] [--peer-runs 129] [--megabytes 1000]
+    python benchmarks/import.py [--runs 129] [--peer-runs 129] [--megabytes 1000] [--looks]
 
 Seeded runs with overlapping documents are made in a temporary folder, plain and gzipped. Our import (validation
 and writing of the stored form included), our evaluation from the stored form, and the peers (the readers of
 ir_measures and pytrec_eval, the evaluation of pytrec_eval) each run in a process of their own, one after the
 other; its peak of resident memory is what the kernel says (VmHWM). `manage.py import_runs` does the same into a
-throw-away PostgreSQL. Then a look at documents of so many megabytes, and at the runs, beside their import: a look may
-take .6 of it, and its memory must not grow with the file. One JSON object goes to standard output.
+throw-away PostgreSQL. Then looks at documents of so many megabytes, at a fifth of them, and at the runs, each beside
+its import (parts/looks.py): a look may take .6 of it, and its memory must not grow with the file. The same import with
+and without the index of titles. One JSON object goes to standard output.
 """
 
 import argparse
@@ -188,7 +189,7 @@ def _start(folder: Path, task: str, n_runs: int) -> dict[str, Any]:
     return result
 
 
-def _into_database(folder: Path, megabytes: int) -> dict[str, Any]:
+def _into_database(folder: Path, megabytes: int, *, looks_alone: bool = False) -> dict[str, Any]:
     """Return what `manage.py import_runs` takes, plain and gzipped, and looks at files beside their imports."""
     from touchstone.embedded import Servers
 
@@ -204,14 +205,11 @@ def _into_database(folder: Path, megabytes: int) -> dict[str, Any]:
     servers.start()
     try:
         _watched(["migrate", "--verbosity", "0"], environment)
+        kinds = () if looks_alone else ("plain", "gzip")
         imports = {
-            f"manage.py import_runs, {kind}": _command(folder / kind, kind, environment)
-            for kind in ("plain", "gzip")
+            f"manage.py import_runs, {kind}": _command(folder / kind, kind, environment) for kind in kinds
         }
-        looks = time_looks(
-            folder, folder / "plain", megabytes, lambda command: _watched(command, environment)
-        )
-        return imports | {"looks": looks}
+        return imports | {"looks": time_looks(folder, folder / "plain", megabytes, environment)}
     finally:
         servers.stop()
 
@@ -278,6 +276,7 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, default=1000, help="of the documents that are looked at")
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--task", help=argparse.SUPPRESS)
+    parser.add_argument("--looks", action="store_true", help="measure looks and their imports alone")
     options = parser.parse_args()
     if options.task:
         _child(options.folder, options.task, options.peer_runs)
@@ -286,6 +285,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _make(folder, n_runs)
+        if options.looks:
+            print(json.dumps(_into_database(folder, options.megabytes, looks_alone=True), indent=2))
+            return
         sizes = {
             f"{kind}_megabytes": sum(p.stat().st_size for p in (folder / kind).iterdir()) / 1e6
             for kind in ("plain", "gzip")

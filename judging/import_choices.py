@@ -9,8 +9,8 @@ READING = ("encoding", "delimiter", "mapping", "numbers_rows", "joins_ids", "fil
 KINDS: dict[str, tuple[str, ...]] = {
     "documents": (*READING, "is_html"),
     "topics": READING,
-    "runs": ("description", "is_manual", "group"),
-    "scores": ("list_name",),
+    "runs": ("encoding", "description", "is_manual", "group"),
+    "scores": ("encoding", "list_name"),
     "judgments": (
         *READING, "grade_map", "source_name", "campaign", "as_gold", "repeats", "assessor_kind", "method_codes",
         "complete", "gold_chosen", "by_topic", "skips_unknown",

@@ -164,8 +164,8 @@ def _read(source: Path | bytes, *columns: str) -> pl.DataFrame:
         raise ValueError(f"not a rankings file, or a damaged one: {error}") from error
 
 
-def _convert(path: str | os.PathLike[str], limits: Limits) -> tuple[RunSummary, bytes]:
-    columns = read_columns(path, Path(path).name, limits)
+def _convert(path: str | os.PathLike[str], limits: Limits, encoding: str) -> tuple[RunSummary, bytes]:
+    columns = read_columns(path, Path(path).name, limits, encoding)
     return RunSummary(columns.run_tag, columns.topic_ids, len(columns.scores)), pack_run(columns)
 
 
@@ -175,6 +175,7 @@ def convert_runs(
     *,
     workers: int = 2,
     limits: Limits = RUN_LIMITS,
+    encoding: str = "",
 ) -> list[RunSummary]:
     """Return the summaries of run files, each validated and converted to the bytes of a rankings file.
 
@@ -191,7 +192,7 @@ def convert_runs(
     with ThreadPoolExecutor(workers) as pool:
         try:
             for path in todo:
-                waiting.append(pool.submit(_convert, path, limits))
+                waiting.append(pool.submit(_convert, path, limits, encoding))
                 if len(waiting) > workers:
                     _hand_over(waiting, summaries, write)
             while waiting:

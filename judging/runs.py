@@ -290,9 +290,10 @@ def _order(key: Hashes, docs: pl.Series) -> Ints:
     return order
 
 
-def _fast(source: Source, limits: Limits) -> RunColumns:
+def _fast(source: Source, limits: Limits, encoding: str) -> RunColumns:
     with binary(source) as stream:
-        parts = [_block(data, limits.max_line) for data in _whole_lines(read_blocks(stream, limits))]
+        blocks = read_blocks(stream, limits, encoding)
+        parts = [_block(data, limits.max_line) for data in _whole_lines(blocks)]
     if not parts or any(part.tag != parts[0].tag for part in parts):
         raise _NotFastError
     pair_hashes = np.concatenate([part.pair_hashes for part in parts])
@@ -313,13 +314,15 @@ def _fast(source: Source, limits: Limits) -> RunColumns:
     return RunColumns(tag, topic_ids, offsets, docs, scores, pair_hashes)
 
 
-def _find_faults(source: Source, name: str, limits: Limits, faults: Faults | None = None) -> None:
+def _find_faults(
+    source: Source, name: str, limits: Limits, faults: Faults | None = None, encoding: str = ""
+) -> None:
     """Raise the first error of the file, in reading order, with its place; with ``faults``, add all to them."""
     first: dict[ItemKey, int] = {}
     tag: str | None = None
     noting, n_before = Noting(faults), len(faults or ())
     with NotingAll(faults):
-        for fields in read_fields(source, name, WIDTH, LAYOUT, limits, faults):
+        for fields in read_fields(source, name, WIDTH, LAYOUT, limits, faults, encoding):
             with noting:
                 tag = tag or fields.values[5]
                 _check_line(fields, tag, first)
@@ -341,26 +344,28 @@ def _check_line(fields: Fields, tag: str, first: dict[ItemKey, int]) -> None:
         fields.fail(2, f"document {key.document} of topic {key.topic} occurs twice (first on line {before})")
 
 
-def find_faults(source: Source, name: str, faults: Faults, limits: Limits = RUN_LIMITS) -> None:
+def find_faults(
+    source: Source, name: str, faults: Faults, limits: Limits = RUN_LIMITS, encoding: str = ""
+) -> None:
     """Add to the faults all that is wrong in a run. A stream must be seekable."""
     start = 0 if isinstance(source, str | os.PathLike) else source.tell()
     try:
-        _fast(source, limits)
+        _fast(source, limits, encoding)
     except (_NotFastError, BrokenFileError):
         if not isinstance(source, str | os.PathLike):
             source.seek(start)
-        _find_faults(source, name, limits, faults)
+        _find_faults(source, name, limits, faults, encoding)
 
 
-def read_columns(source: Source, name: str, limits: Limits = RUN_LIMITS) -> RunColumns:
-    """Return a validated run. A stream must be seekable: what is wrong is located in a second pass."""
+def read_columns(source: Source, name: str, limits: Limits = RUN_LIMITS, encoding: str = "") -> RunColumns:
+    """Return a validated run, in UTF-8 or that encoding. A stream must be seekable: a second pass finds faults."""
     start = 0 if isinstance(source, str | os.PathLike) else source.tell()
     try:
-        return _fast(source, limits)
+        return _fast(source, limits, encoding)
     except (_NotFastError, BrokenFileError):
         if not isinstance(source, str | os.PathLike):
             source.seek(start)
-        _find_faults(source, name, limits)
+        _find_faults(source, name, limits, encoding=encoding)
         raise
 
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from judging.faults import Faults, Noting, NotingAll
 from judging.kinds import ITEM_COLUMNS, ItemKey
-from judging.runs import LAYOUT, RUN_LIMITS, hash_pairs, read_run
+from judging.runs import LAYOUT, RUN_LIMITS, columns_frame, hash_pairs, read_columns
 from judging.runs import WIDTH as RUN_WIDTH
 from judging.textfiles import Limits, Source, TrecFormatError, open_text
 from judging.trec import TOKEN, Fields, read_fields
@@ -25,7 +25,11 @@ SCHEMA = {"topic_id": pl.String, "doc_id": pl.String, "score": pl.Float64}
 
 
 def read_scores(
-    source: Source, name: str, limits: Limits = RUN_LIMITS, faults: Faults | None = None
+    source: Source,
+    name: str,
+    limits: Limits = RUN_LIMITS,
+    faults: Faults | None = None,
+    encoding: str = "",
 ) -> pl.DataFrame:
     """Return scores as a frame: topic_id, doc_id, score. A stream must be seekable: a fault is located afterwards.
 
@@ -40,26 +44,26 @@ def read_scores(
     """
     start = 0 if isinstance(source, str | os.PathLike) else source.tell()
     with NotingAll(faults):
-        width = _width(source, name, limits)
+        width = _width(source, name, limits, encoding)
         rewind(source, start)
         try:
-            return _scores(source, name, width, limits)
+            return _scores(source, name, width, limits, encoding)
         except TrecFormatError:
             rewind(source, start)
-            _find_faults(source, name, width, limits, faults)
+            _find_faults(source, name, width, limits, faults, encoding)
             if not faults:
                 raise
     return pl.DataFrame(schema=SCHEMA)
 
 
-def _scores(source: Source, name: str, width: int, limits: Limits) -> pl.DataFrame:
+def _scores(source: Source, name: str, width: int, limits: Limits, encoding: str) -> pl.DataFrame:
     """Return the scores, or raise a fault of the file, not always its first."""
     if width == RUN_WIDTH:
-        frame = read_run(source, name, limits).select(*ITEM_COLUMNS, "score")
+        frame = columns_frame(read_columns(source, name, limits, encoding)).select(*ITEM_COLUMNS, "score")
         if not frame["score"].is_between(0.0, 1.0).all():
             raise TrecFormatError(name, 1, 1, "a score is not within [0, 1]")
         return frame
-    frame = _plain(source, name, limits)
+    frame = _plain(source, name, limits, encoding)
     hashes = hash_pairs(frame["topic_id"].to_list(), frame["doc_id"].to_list())
     if pl.Series(hashes).n_unique() != frame.height:
         raise TrecFormatError(name, 1, 1, "two pairs have the same 64-bit hash; rename one document")
@@ -71,9 +75,9 @@ def rewind(source: Source, start: int) -> None:
         source.seek(start)
 
 
-def _width(source: Source, name: str, limits: Limits) -> int:
+def _width(source: Source, name: str, limits: Limits, encoding: str) -> int:
     """Return how many columns the file has, by its first line."""
-    first = next(islice(open_text(source, name, limits), 1), None)
+    first = next(islice(open_text(source, name, limits, encoding=encoding), 1), None)
     values = TOKEN.findall(first.text) if first else []
     if not values:
         raise TrecFormatError(name, 1, 1, "no lines in the scores, or none in the first line")
@@ -83,9 +87,9 @@ def _width(source: Source, name: str, limits: Limits) -> int:
     return len(values)
 
 
-def _plain(source: Source, name: str, limits: Limits) -> pl.DataFrame:
+def _plain(source: Source, name: str, limits: Limits, encoding: str) -> pl.DataFrame:
     topics, documents, scores = [], [], []
-    for fields in read_fields(source, name, WIDTH, PLAIN_LAYOUT, limits):
+    for fields in read_fields(source, name, WIDTH, PLAIN_LAYOUT, limits, encoding=encoding):
         topics.append(fields.id(0, "topic id"))
         documents.append(fields.id(1, "document id"))
         scores.append(_score(fields, 2))
@@ -99,12 +103,14 @@ def _score(fields: Fields, index: int) -> float:
     return value
 
 
-def _find_faults(source: Source, name: str, width: int, limits: Limits, faults: Faults | None) -> None:
+def _find_faults(
+    source: Source, name: str, width: int, limits: Limits, faults: Faults | None, encoding: str
+) -> None:
     """Raise the first error of the file, in reading order, with its place; with ``faults``, add all to them."""
     topic, document, score = COLUMNS[width]
     seen: dict[ItemKey, int] = {}
     noting = Noting(faults)
-    for fields in read_fields(source, name, width, LAYOUTS[width], limits, faults):
+    for fields in read_fields(source, name, width, LAYOUTS[width], limits, faults, encoding):
         with noting:
             key = ItemKey(fields.id(topic, "topic id"), fields.id(document, "document id"))
             _score(fields, score)

@@ -23,11 +23,12 @@ from analytics.services.disputed import doubtful_labels
 from judging.kinds import ITEM_COLUMNS
 from judging.models import Campaign
 from judging.services.filtered import FilteredRows
+from judging.services.imports import TOOK_BACK
 from touchstone.models import Event
 
 AT_ONCE = 5000
 # What makes judgments count no longer, without one that comes: an event that begins so.
-SET_ASIDE = ("requeued", "set aside")
+SET_ASIDE = ("requeued", "set aside", TOOK_BACK)
 COMMIT_MAY_TAKE = timedelta(seconds=5)
 # The orders of items that digests serve, as pages, API and commands name them, and the columns they stand for.
 ORDERS = {

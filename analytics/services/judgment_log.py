@@ -43,6 +43,7 @@ _FIELDS: tuple[tuple[str, str | None, Any], ...] = (
     ("comment", "comment", pl.String),
     ("active_milliseconds", "active_milliseconds", pl.Int64),
     ("document_version", "document_version", pl.Int64),
+    ("topic_version", "topic_version", pl.Int64),
     ("created_at", "created_at", pl.String),
     ("is_latest", "is_latest", pl.Boolean),
     ("leased_at", "leased_at", pl.String),

@@ -66,8 +66,8 @@ class Slot(models.Model):
     # Every claim and submit rewrites a row here: a foreign key that no hot statement looks for has no index of its own.
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="slots")
     purpose = models.CharField(max_length=6, choices=Purpose)
-    # What a slot that a manager set aside was for; empty where it was withdrawn as "cannot judge". An answer on a
-    # check stays in force: it says how somebody judges.
+    # What a slot that a manager set aside was for; empty where it was withdrawn as "cannot judge", or given on words
+    # that were corrected since. An answer on a check stays in force: it says how somebody judges.
     was = models.CharField(max_length=6, blank=True, default="", db_default="")
     number = models.PositiveSmallIntegerField()
     state = models.CharField(max_length=6, choices=State, default=State.OPEN)

@@ -45,57 +45,61 @@ class FilteredRows:
 def filtered_judgments(
     campaign_id: uuid.UUID, asked: Mapping[str, Any], assessor: int | None
 ) -> FilteredRows:
-    """Return the campaign's judgments that the filters ask for; `assessor`: whom the filter of that name means.
-
-    `spread` is not read here: what computations find of items, analytics/services/digests.py asks for.
-    """
-    asked = {name: value for name, value in asked.items() if name != "spread"}
+    """Return the campaign's judgments that the filters ask for; `assessor`: whom the filter of that name means."""
+    items, rest = _items_and_rest(campaign_id, asked)
     rows = (
         Judgment.objects.filter(assessor=assessor)
-        if asked.pop("assessor", None) is not None
+        if rest.pop("assessor", None) is not None
         else judgments_of(campaign_id)
     )
-    topic_id, doc_id = asked.pop("topic_id", None), asked.pop("doc_id", None)
-    is_stuck = asked.get("state") == "stuck" and has_few_stuck(campaign_id)
-    if is_stuck or topic_id is not None or doc_id is not None:
-        about = items_about(campaign_id, topic_id, doc_id)
-        if is_stuck:
-            about = about.filter(pk__in=StuckItem.objects.filter(campaign=campaign_id).values("pk"))
-            asked.pop("state")
-        rows = about_items(rows, about)
-    times = {CONDITIONS[name]: asked.pop(name) for name in ("since", "before") if name in asked}
+    if items is not None:
+        rows = about_items(rows, items)
+    times = {CONDITIONS[name]: rest.pop(name) for name in ("since", "before") if name in rest}
     rows = rows.filter(**times)  # an index has them in order of time
-    conditions = _of_judgment(asked)
-    if "q" in asked:
-        conditions.append(_has_in_title(asked["q"], "item__"))
-    if "state" in asked:
-        conditions.append(_in_state(asked["state"], "item"))
-    return FilteredRows(rows, _all_of(conditions))
+    return FilteredRows(rows, _all_of([*_of_item(rest, "item__", "item"), *_of_judgment(rest)]))
 
 
 def filtered_items(campaign_id: uuid.UUID, asked: Mapping[str, Any], assessor: int | None) -> FilteredRows:
-    """Return the campaign's items that the filters ask for; those of judgments ask for one judgment that meets all.
-
-    `spread` is not read here either.
-    """
-    asked = {name: value for name, value in asked.items() if name != "spread"}
-    rows = items_about(campaign_id, asked.pop("topic_id", None), asked.pop("doc_id", None))
-    if asked.get("state") == "stuck" and has_few_stuck(campaign_id):
-        rows = rows.filter(pk__in=StuckItem.objects.filter(campaign=campaign_id).values("pk"))
-        asked.pop("state")
-    conditions = []
-    if "q" in asked:
-        conditions.append(_has_in_title(asked.pop("q"), ""))
-    if "state" in asked:
-        conditions.append(_in_state(asked.pop("state"), "pk"))
-    if asked:
+    """Return the campaign's items that the filters ask for; those of judgments ask for one judgment that meets all."""
+    items, rest = _items_and_rest(campaign_id, asked)
+    conditions = _of_item(rest, "", "pk")
+    if rest:
         given = Judgment.objects.filter(item=OuterRef("pk"))
-        if asked.pop("assessor", None) is not None:
+        if rest.pop("assessor", None) is not None:
             given = given.filter(assessor=assessor)
-        for condition in _of_judgment(asked):
+        for condition in _of_judgment(rest):
             given = given.filter(condition)
         conditions.append(Q(Exists(given)))
-    return FilteredRows(rows, _all_of(conditions))
+    return FilteredRows(items_about(campaign_id, None, None) if items is None else items, _all_of(conditions))
+
+
+def _items_and_rest(
+    campaign_id: uuid.UUID, asked: Mapping[str, Any]
+) -> tuple[QuerySet[Item] | None, dict[str, Any]]:
+    """Return the items that an index finds, None if it finds no fewer than all, and what is left to ask.
+
+    `spread` is left out: what computations find of items, analytics/services/digests.py asks for.
+    """
+    rest = {name: value for name, value in asked.items() if name != "spread"}
+    topic_id, doc_id = rest.pop("topic_id", None), rest.pop("doc_id", None)
+    is_stuck = rest.get("state") == "stuck" and has_few_stuck(campaign_id)
+    if not is_stuck and topic_id is None and doc_id is None:
+        return None, rest
+    items = items_about(campaign_id, topic_id, doc_id)
+    if is_stuck:
+        items = items.filter(pk__in=StuckItem.objects.filter(campaign=campaign_id).values("pk"))
+        del rest["state"]
+    return items, rest
+
+
+def _of_item(rest: dict[str, Any], path: str, item: str) -> list[Q]:
+    """Take what is asked of the item out of `rest`, and return its conditions."""
+    found = []
+    if "q" in rest:
+        found.append(_has_in_title(rest.pop("q"), path))
+    if "state" in rest:
+        found.append(_in_state(rest.pop("state"), item))
+    return found
 
 
 def _of_judgment(asked: Mapping[str, Any]) -> list[Q]:

@@ -11,6 +11,8 @@ from judging.services.errors import ImportStateWrong, NotFound
 from judging.services.judgment_formats import JudgmentFile
 from touchstone.models import User
 
+TOOK_BACK = "took back an import"  # verb of the event: from then on judgments that it brought do not count
+
 Rows = Mapping[str, Sequence[int]]  # by table the first and the last id
 
 

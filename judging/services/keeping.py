@@ -76,10 +76,12 @@ def keep(
     actor: User | None,
     progress: Progress | None = None,
     uploads: Sequence[StoredUpload] | None = None,
+    before: Mapping[str, int] | None = None,
 ) -> Import:
     """Import the files of an upload that was looked at; `files` are choices for some of them, each with its name.
 
-    `uploads`: where the files are, if they are not stored.
+    `uploads`: where the files are, if they are not stored. `before`: what the collection had, if something was taken
+    back for it.
 
     Raises
     ------
@@ -92,13 +94,13 @@ def keep(
         row = lock_import(made, Import.State.LOOKED_AT)
         _hold(row.collection)
         choose(row, {str(one["name"]): one for one in files or ()})
-        before = counts_of(row.collection)
+        counts = counts_of(row.collection) if before is None else dict(before)
         keeping = _Keeping(row, actor, progress)
         with opened_parts(stored_uploads(row) if uploads is None else uploads) as parts:
             _import_all(keeping, _files(row, parts))
         row.report = {
             **row.report,
-            "before": before,
+            "before": counts,
             "after": counts_of(row.collection),
             "notes": keeping.notes,
         }
@@ -199,10 +201,11 @@ def _documents(keeping: _Keeping, file: _File) -> None:
 
 
 def _runs(keeping: _Keeping, files: Sequence[_File]) -> None:
-    """Import the runs, those with the same description and group together."""
+    """Import the runs, those with the same description, group and encoding together."""
     alike: dict[tuple[Any, ...], list[_File]] = {}
     for file in files:
-        alike.setdefault(tuple(sorted(file.chosen.items())), []).append(file)
+        wanted = {**file.chosen, "encoding": file.options.encoding}
+        alike.setdefault(tuple(sorted(wanted.items())), []).append(file)
     for options, these in alike.items():
         named = [(file.part.path, file.part.name) for file in these]
         import_runs(files=named, **dict(options), **keeping.common)
@@ -210,7 +213,11 @@ def _runs(keeping: _Keeping, files: Sequence[_File]) -> None:
 
 def _scores(keeping: _Keeping, file: _File) -> None:
     import_scores(
-        source=file.part.path, name=file.part.name, **file.chosen_options("list_name"), **keeping.common
+        source=file.part.path,
+        name=file.part.name,
+        encoding=file.options.encoding,
+        **file.chosen_options("list_name"),
+        **keeping.common,
     )
 
 

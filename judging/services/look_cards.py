@@ -16,11 +16,13 @@ from judging.runs import RunColumns, read_columns
 from judging.services.judgment_formats import DEFAULT_FORMAT, judgment_format
 from judging.services.look_ids import DOCUMENTS, TOPICS, Ids, Repeat, most_common
 from judging.services.look_parts import LOOKS, Finding, Looking, look_at_run, needs_of_run, raw_lines
+from judging.services.scores import name_of_scores
 from judging.services.sources import Progress, place_of_document, place_of_topic
 from judging.services.upload_parts import Part
 
 N_READERS = 2  # runs that are read at a time, as an import does
 FORMATS: dict[str, Container[str]] = {"topics": topics.FORMATS, "documents": records.FORMATS}
+NAMED = ("runs", "scores")  # are in the collection under one name
 NAMES_OTHERS = ("runs", "judgments", "scores")  # whose topics tell what topics are
 
 
@@ -84,7 +86,8 @@ def look_at_parts(
     seen = {number: recognise_part(part, NamedIds()) for number, part in enumerate(parts)}
     first = [number for number in seen if _kind(seen[number], choices, parts[number]) in NAMES_OTHERS]
     runs = [number for number in first if _kind(seen[number], choices, parts[number]) == "runs"]
-    for number, finding in _each_run(parts, runs, listening):
+    encodings = {number: _encoding_of_run(seen[number], choices, parts[number]) for number in runs}
+    for number, finding in _each_run(parts, encodings, listening):
         cards[number] = _card(parts[number], number, seen[number], choices, "runs", finding, listening)
         _tell(progress, len(cards), len(parts), parts[number])
     for number in sorted(seen, key=lambda number: (number not in first, number)):
@@ -95,8 +98,10 @@ def look_at_parts(
             seen[number] = recognise_part(part, named)
         _tell(progress, len(cards), len(parts), part)
         cards[number] = _look(part, number, seen[number], choices, listening, progress)
+    tags: dict[str, str] = {}
     for number, part in enumerate(parts):
         _add_ids(cards[number], part, number, ids)
+        _add_tag(cards[number], tags)
     return [cards[number] for number in range(len(parts))]
 
 
@@ -132,8 +137,12 @@ def _kind(seen: Recognition | None, choices: Mapping[str, Mapping[str, Any]], pa
     return seen.kind if is_settled else ""
 
 
-def _each_run(parts: Sequence[Part], numbers: Sequence[int], ids: Ids) -> Iterator[tuple[int, Finding]]:
-    """Read runs, two at a time; at most three are in memory."""
+def _encoding_of_run(seen: Recognition | None, choices: Mapping[str, Mapping[str, Any]], part: Part) -> str:
+    return "" if seen is None else reading_options(seen, "runs", choices.get(part.name, {})).encoding
+
+
+def _each_run(parts: Sequence[Part], encodings: Mapping[int, str], ids: Ids) -> Iterator[tuple[int, Finding]]:
+    """Read runs, given by number with their encodings, two at a time; at most three are in memory."""
     waiting: deque[tuple[int, Future[RunColumns | None]]] = deque()
 
     def finish_first() -> tuple[int, Finding]:
@@ -141,20 +150,20 @@ def _each_run(parts: Sequence[Part], numbers: Sequence[int], ids: Ids) -> Iterat
         columns = future.result()
         if columns is not None:
             needs_of_run(columns, number, ids)
-        return number, look_at_run(parts[number], columns)
+        return number, look_at_run(parts[number], columns, encodings[number])
 
     with ThreadPoolExecutor(N_READERS) as pool:
-        for number in numbers:
-            waiting.append((number, pool.submit(_columns, parts[number])))
+        for number, encoding in encodings.items():
+            waiting.append((number, pool.submit(_columns, parts[number], encoding)))
             if len(waiting) > N_READERS:
                 yield finish_first()
         while waiting:
             yield finish_first()
 
 
-def _columns(part: Part) -> RunColumns | None:
+def _columns(part: Part, encoding: str) -> RunColumns | None:
     try:
-        return read_columns(part.path, part.name)
+        return read_columns(part.path, part.name, encoding=encoding)
     except TrecFormatError:
         return None  # looked at once more, for all that is wrong
 
@@ -312,8 +321,27 @@ def _add_ids(card: dict[str, Any], part: Part, number: int, ids: Ids) -> None:
         if repeat is not None:
             card["faults"].append(_twice(card, part, repeat))
             card["n_faults"] += repeat.n
+    if name := _name_of(card):
+        card["there"] = ids.known_name(kind, name).as_dict()
+    there = card.get("there", {}).get("n", 0)
+    card["is_there"] = bool(there) and not card["n_faults"] and (kind in NAMED or there == card["n_rows"])
     if kind in NAMES_OTHERS:
         card["lacks"] = {what: ids.lacking(number, what).as_dict() for what in (TOPICS, DOCUMENTS)}
+
+
+def _name_of(card: Mapping[str, Any]) -> str:
+    """Return what the collection would call the run or the scores of a file; empty for other kinds."""
+    if card["kind"] == "scores":
+        return str(card["choices"].get("list_name") or name_of_scores(card["name"]))
+    return str(card.get("tag", "")) if card["kind"] == "runs" else ""
+
+
+def _add_tag(card: dict[str, Any], tags: dict[str, str]) -> None:
+    """Add the fault that another file of the upload holds a run of the same tag."""
+    tag = _name_of(card) if card["kind"] == "runs" else ""
+    if tag and tags.setdefault(tag, card["name"]) != card["name"]:
+        card["faults"].append(f"{card['name']}: run {tag} is in {tags[tag]} too")
+        card["n_faults"] += 1
 
 
 def _twice(card: dict[str, Any], part: Part, repeat: Repeat) -> str:

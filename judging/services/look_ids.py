@@ -49,6 +49,9 @@ class Ids(Protocol):
     def there(self, part: int, what: str) -> Some:
         """Return which the part brings and the collection has."""
 
+    def known_name(self, kind: str, name: str) -> Some:
+        """Return the name of a run or of scores if the collection has it."""
+
     def twice(self, part: int, what: str) -> Repeat | None:
         """Return which the part brings for the second time."""
 
@@ -79,6 +82,9 @@ class IdsInMemory:
         self.needed.setdefault((part, what), {}).update(dict.fromkeys(ids))
 
     def there(self, part: int, what: str) -> Some:
+        return Some()
+
+    def known_name(self, kind: str, name: str) -> Some:
         return Some()
 
     def twice(self, part: int, what: str) -> Repeat | None:
@@ -141,6 +147,11 @@ class IdsInDatabase:
 
     def there(self, part: int, what: str) -> Some:
         return self._some(THERE, part, what)
+
+    def known_name(self, kind: str, name: str) -> Some:
+        runs, scores = self.collection.runs, self.collection.score_lists
+        rows: Any = runs.filter(run_id=name) if kind == "runs" else scores.filter(name=name)
+        return Some(1, (name,)) if rows.exists() else Some()
 
     def twice(self, part: int, what: str) -> Repeat | None:
         row = self._row(TWICE, part, what)

@@ -136,11 +136,11 @@ def _document_records(look: Looking, finding: Finding) -> Iterator[DocumentRecor
     )
 
 
-def look_at_run(part: Part, columns: RunColumns | None) -> Finding:
+def look_at_run(part: Part, columns: RunColumns | None, encoding: str) -> Finding:
     """Return what is in a run that was read, or what is wrong in one that could not be."""
     finding = Finding(heads=("topic", "document", "rank", "score"))
     if columns is None:
-        find_faults(part.path, part.name, finding.faults)
+        find_faults(part.path, part.name, finding.faults, encoding=encoding)
         return finding
     finding.n_rows, finding.tag = len(columns.scores), columns.run_tag
     for row in range(min(N_RECORDS, columns.offsets[1] if len(columns.offsets) > 1 else 0)):
@@ -161,17 +161,18 @@ def needs_of_run(columns: RunColumns, part: int, ids: Ids) -> None:
 
 
 def _runs(look: Looking) -> Finding:
+    encoding = look.options.encoding
     try:
-        columns = read_columns(look.part.path, look.part.name)
+        columns = read_columns(look.part.path, look.part.name, encoding=encoding)
     except TrecFormatError:
-        return look_at_run(look.part, None)
+        return look_at_run(look.part, None, encoding)
     needs_of_run(columns, look.number, look.ids)
-    return look_at_run(look.part, columns)
+    return look_at_run(look.part, columns, encoding)
 
 
 def _scores(look: Looking) -> Finding:
     finding = Finding(heads=("topic", "document", "score"))
-    frame = read_scores(look.part.path, look.part.name, faults=finding.faults)
+    frame = read_scores(look.part.path, look.part.name, faults=finding.faults, encoding=look.options.encoding)
     finding.n_rows = frame.height
     for topic_id, doc_id, score in frame.head(N_RECORDS).rows():
         finding.show(topic_id, doc_id, f"{score:g}")

@@ -8,7 +8,7 @@ from django.core.files.storage import default_storage
 from django.db import transaction
 
 from judging.file_options import parse_grades
-from judging.import_choices import KINDS, LEFT_OUT, choice_fault
+from judging.import_choices import KINDS, LABELS, LEFT_OUT, choice_fault, options_for
 from judging.models import Collection, Document, Import, Topic
 from judging.rankings import read_rankings
 from judging.services.errors import ImportRefused
@@ -148,6 +148,8 @@ def look(
     with opened_parts(stored_uploads(made) if uploads is None else uploads) as parts:
         ids = IdsInDatabase(made.collection)
         cards = look_at_parts(parts, choices_of(made), ids, known_ids(made.collection), progress)
+        if "replaces" not in made.options:  # what is there may be what is replaced
+            _leave_out_known(cards)
         files = [_entry(part, card) for part, card in zip(parts, cards, strict=True)]
     with transaction.atomic():
         row = lock_import(made, Import.State.LOOKED_AT)
@@ -155,6 +157,21 @@ def look(
         row.kind = _kind_of(cards)
         row.save(update_fields=["files", "report", "kind"])
     return dict(row.report)
+
+
+def _leave_out_known(cards: Sequence[dict[str, Any]]) -> None:
+    """Leave out the files all of whose records the collection has, unless a person said what they are."""
+    for card in cards:
+        if card.get("is_there") and not card["choices"].get("kind"):
+            what = LABELS[card["kind"]].lower()
+            card |= {
+                "left_out": card["kind"],
+                "kind": LEFT_OUT,
+                "choices": {**options_for(LEFT_OUT, card["choices"]), "kind": LEFT_OUT},
+                "fields": [],
+                "question": "",
+                "why": f"{what.capitalize()}: all of it is in the collection already, so it is left out.",
+            }
 
 
 def look_without_database(
@@ -177,7 +194,16 @@ def _entry(part: Part, card: Mapping[str, Any]) -> dict[str, Any]:
         "options": card["choices"],
         "file_format": card.get("file_format", ""),
         "reading": card.get("reading"),
+        "left_out": card.get("left_out", ""),
     }
+
+
+def take_in_left_out(row: Import) -> None:
+    """Take in again what the look left out by itself: the collection has it from the import that is replaced."""
+    for entry in row.files:
+        if kind := entry.get("left_out"):
+            entry |= {"kind": kind, "left_out": "", "options": {**entry["options"]}}
+            entry["options"].pop("kind", None)
 
 
 def _kind_of(cards: Sequence[Mapping[str, Any]]) -> str:
@@ -199,9 +225,7 @@ def obstacles(cards: Sequence[Mapping[str, Any]]) -> list[str]:
         elif card["question"]:
             found.append(f"{name}: {card['question']}")
         elif card.get("there", {}).get("n"):
-            what = card["kind"].removesuffix("s")
-            are = "is" if card["there"]["n"] == 1 else "are"
-            found.append(f"{name}: {_count(card['there']['n'], what)} of it {are} in the collection already.")
+            found.append(f"{name}: {_there_words(card)}")
         elif card["kind"] == "judgments" and _lacks(lacks) and not card["choices"].get("skips_unknown"):
             found.append(f"{name} has judgments of topics or documents that the collection lacks.")
         elif off := _off_scale(card):
@@ -209,8 +233,20 @@ def obstacles(cards: Sequence[Mapping[str, Any]]) -> list[str]:
                 f"{name} has grades that are on no scale: {', '.join(map(str, off))}. Choose what they become."
             )
     if cards and all(card["kind"] == LEFT_OUT for card in cards):
-        found.append("All files are left out.")
+        is_known = any(card.get("is_there") for card in cards)
+        found.append("Nothing is new: all files are left out." if is_known else "All files are left out.")
     return found
+
+
+def _there_words(card: Mapping[str, Any]) -> str:
+    """Say what of a file the collection has, and what to do."""
+    kind, there = card["kind"], card["there"]
+    if kind in ("runs", "scores"):
+        what = "run" if kind == "runs" else "scores named"
+        return f"the collection already has {what} {there['first'][0]}. Leave the file out."
+    are = "is" if there["n"] == 1 else "are"
+    words = f"{_count(there['n'], kind.removesuffix('s'))} of it {are} in the collection already."
+    return f"{words} Leave the file out, or upload only what is new."
 
 
 def _off_scale(card: Mapping[str, Any]) -> list[int]:
@@ -283,4 +319,5 @@ __all__ = [
     "obstacles",
     "queue_look",
     "stored_uploads",
+    "take_in_left_out",
 ]

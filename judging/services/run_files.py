@@ -12,6 +12,7 @@ from django.core.files.base import ContentFile
 from django.db import transaction
 
 from judging.faults import Faults
+from judging.file_options import FileOptions
 from judging.models import Collection, Import, Run
 from judging.rankings import RunSummary, convert_runs
 from judging.runs import find_faults
@@ -37,14 +38,15 @@ def import_runs(
     description: str = "",
     is_manual: bool = False,
     group: str = "",
+    encoding: str = "",
     progress: Progress | None = None,
     actor: User | None = None,
     made: Import | None = None,
 ) -> list[Run]:
     """Add run files, each given with its name for messages; return the runs.
 
-    The run tag is the run's id: one the collection has already is an error. Topics the collection lacks are none:
-    every returned run carries them as `unknown_topics`.
+    The files are UTF-8, or all of them in that `encoding`. The run tag is the run's id: one the collection has already
+    is an error. Topics the collection lacks are none: every returned run carries them as `unknown_topics`.
     """
     with ExitStack() as stack, transaction.atomic():
         begin_import(collection)
@@ -56,7 +58,7 @@ def import_runs(
         total = sum(file.n_bytes for file in found)
 
         def write(index: int, summary: RunSummary, payload: bytes) -> None:
-            _refuse_run(found[index], summary.run_tag, taken)
+            _refuse_run(found[index], summary.run_tag, taken, encoding)
             taken.add(summary.run_tag)
             run = Run.objects.create(
                 collection=collection,
@@ -76,12 +78,12 @@ def import_runs(
                 progress(done, total, f"{len(runs)} of {len(found)} runs")
 
         try:
-            convert_runs([file.path for file in found], write)
+            convert_runs([file.path for file in found], write, encoding=encoding)
         except TrecFormatError as error:
             # Files are handed over in order, so those before the bad one are good.
             faults = Faults()
             for file in found[len(runs) :]:
-                find_faults(file.path, file.name, faults)
+                find_faults(file.path, file.name, faults, encoding=encoding)
             refuse_faults(faults)
             # The name is that of the next file: the path in the error may be that of an upload.
             refuse(found[len(runs)].name, (error.line, error.column), error.reason)
@@ -101,7 +103,7 @@ def _run_file(source: Source, name: str, stack: ExitStack) -> _RunFile:
         return _RunFile(str(source), name, stream.tell(), digest)
 
 
-def _refuse_run(file: _RunFile, run_id: str, taken: set[str]) -> None:
+def _refuse_run(file: _RunFile, run_id: str, taken: set[str], encoding: str) -> None:
     limit = longest(Run, "run_id")
     reason = ""
     if len(run_id) > limit:
@@ -109,7 +111,8 @@ def _refuse_run(file: _RunFile, run_id: str, taken: set[str]) -> None:
     elif run_id in taken:
         reason = f"the collection already has run {run_id}"
     if reason:
-        refuse(file.name, place_of_field(file.path, file.name, 0, 6, 5), reason)
+        place = place_of_field(file.path, file.name, 0, 6, 5, FileOptions(encoding=encoding))
+        refuse(file.name, place, reason)
 
 
 def _record_runs(made: Import, runs: list[Run], found: list[_RunFile], actor: User | None) -> None:

@@ -32,6 +32,7 @@ def import_scores(
     source: Source,
     name: str,
     list_name: str = "",
+    encoding: str = "",
     progress: Progress | None = None,
     actor: User | None = None,
     made: Import | None = None,
@@ -41,7 +42,7 @@ def import_scores(
     Topics the collection lacks are no error: the returned list carries them as `unknown_topics`. Documents it lacks
     are none either: a draw looks scores up by the documents it pools.
     """
-    wanted = list_name.strip() or _name_of_file(name)
+    wanted = list_name.strip() or name_of_scores(name)
     with transaction.atomic(), open_source(source, name) as stream:
         begin_import(collection)
         fault = _name_fault(wanted, collection)
@@ -52,7 +53,7 @@ def import_scores(
         if progress:
             progress(0, stream.total, "reading scores")
         faults = Faults()
-        found = read_scores(stream.from_start(), name, faults=faults)
+        found = read_scores(stream.from_start(), name, faults=faults, encoding=encoding)
         refuse_faults(faults)
         if progress:
             progress(stream.total, stream.total, f"{found.height:,} scores read")
@@ -91,10 +92,10 @@ def _as_parquet(scores: pl.DataFrame) -> bytes:
     return target.getvalue()
 
 
-def _name_of_file(name: str) -> str:
+def name_of_scores(name: str) -> str:
     """Return what a file is called without its folder and endings.
 
-    >>> _name_of_file("judges/llama.tsv.gz")
+    >>> name_of_scores("judges/llama.tsv.gz")
     'llama'
     """
     return Path(name.removesuffix(".gz")).stem

@@ -12,7 +12,16 @@ from django.views.decorators.http import require_safe
 from rest_framework.exceptions import ValidationError
 
 from console.filtering import ListPage
-from judging.models import Campaign, Collection, Document, DocumentVersion, Item, Topic, TopicVersion
+from judging.models import (
+    Campaign,
+    Collection,
+    Document,
+    DocumentVersion,
+    GoldAnswer,
+    Item,
+    Topic,
+    TopicVersion,
+)
 from judging.services import browsing
 from judging.services.access import researchers_only
 from judging.services.filtered import FilteredRows, places_of
@@ -20,6 +29,7 @@ from judging.services.item_frame import frame_response
 from touchstone.models import user_of
 
 LONGEST = 200  # characters of what is asked for
+SHOWN_GOLD = 20
 
 
 @require_safe
@@ -75,6 +85,8 @@ def document(request: HttpRequest, collection_id: uuid.UUID, document_pk: int) -
     frame = reverse("console:document-frame", args=[collection_id, row.pk])
     context = {
         "collection": row.collection,
+        "gold": _gold_of(row) if user_of(request).may_manage else [],
+        "most_gold": SHOWN_GOLD,
         "document": row,
         "versions": versions,
         "shown": shown,
@@ -109,6 +121,12 @@ def document_frame(request: HttpRequest, collection_id: uuid.UUID, document_pk: 
     item = Item(document=row, topic=Topic(topic_id="", title=""))
     campaign = Campaign(collection=row.collection, highlights_terms=False)
     return frame_response(request, item, campaign, _time_of(versions, shown))
+
+
+def _gold_of(row: Document) -> list[GoldAnswer]:
+    """Return the document's gold answers, some of them if many: they are for managers."""
+    found = GoldAnswer.objects.filter(document=row).select_related("topic").order_by("topic__topic_id")
+    return list(found[:SHOWN_GOLD])
 
 
 def _document(collection_id: uuid.UUID, document_pk: int) -> Document:

@@ -16,11 +16,13 @@ from analytics.services import digests
 from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.disputed import doubtful_labels
 from analytics.services.recomputation import latest_computation, recompute
-from judging.models import Judgment, Slot, StuckItem
+from judging.models import Import, Judgment, Slot, StuckItem
 from judging.services.assign import revise, submit
+from judging.services.judgment_files import import_judgments
 from judging.services.leases import requeue
 from judging.services.places_left import compute_places_left
 from touchstone.api import pagination
+from touchstone.ledger.take_back import take_back
 from touchstone.models import User
 
 pytestmark = pytest.mark.django_db
@@ -92,6 +94,22 @@ def test_a_change_of_mind_and_what_is_set_aside_change_the_digest(campaign):
     requeue(assessor=dora, actor=None)
     recompute(campaign=campaign)
     assert spreads() == dict(zip(items, [0, 0], strict=True))
+
+
+def test_the_judgments_of_an_import_that_is_taken_back_are_in_no_digest(campaign, tmp_path):
+    slot = slots(campaign)[0]
+    item = slot.item
+    give(make_assessor(campaign, "bob"), slot, 3)
+    (tmp_path / "j.tsv").write_text(
+        f"topic_id\tdoc_id\tworker\tlabel\n{item.topic.topic_id}\t{item.document.doc_id}\tw\t0\n"
+    )
+    import_judgments(campaign=campaign, source=tmp_path / "j.tsv", name="j.tsv", file_format="crowd")
+    recompute(campaign=campaign)
+    assert spreads() == {item.pk: 3}
+    mara = User.objects.create_user("mara", role=User.Role.MANAGER)
+    take_back(made=Import.objects.get(kind="judgments"), why="wrong", actor=mara)
+    recompute(campaign=campaign)
+    assert spreads() == {item.pk: 0}
 
 
 def test_only_items_judged_since_are_written_again(campaign):

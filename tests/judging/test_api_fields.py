@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db
 # The resources that write and list the facts of judging.
 FACTS = {
     "assessors", "campaigns", "collections", "contents", "corrections", "crowd", "imports", "jobs", "judgments",
-    "leases", "me", "opening", "questions", "taking_back", "training",
+    "leases", "me", "old_words", "opening", "questions", "taking_back", "training",
 }  # fmt: skip
 # What may be sent to whom; `None`: the request has no body. Written by hand, from what the screens may change.
 COLLECTION = {"name", "description", "shows_html", "source", "licence", "may_publish_documents"}
@@ -42,6 +42,8 @@ WRITABLE: dict[str, set[str] | None] = {
     "api-document-versions post": {"why", "title", "text", "is_html"},
     "api-topic-versions post": {"why", "title", "description", "narrative"},
     "api-gold-versions post": {"why", "grade"},
+    "api-document-old-words post": {"campaigns"},
+    "api-topic-old-words post": {"campaigns"},
     "api-import-remove post": {"why"},
     "api-import-keep post": {"files"},
     "api-import-replace post": {"files", "why", "with"},
@@ -102,6 +104,7 @@ FILTERS: dict[str, set[str]] = {
     "api-topics": {"topic_id", "q", "order"},
     "api-documents": {"doc_id", "q", "order"},
     "api-runs": {"run_id", "may_publish", "is_manual", "group", "order"},
+    "api-runs-set-aside": {"run_id", "order"},
     "api-scores": {"name", "order"},
     "api-gold-answers": {"topic_id", "doc_id", "source", "grade", "order"},
     "api-imports": {"state", "order"},

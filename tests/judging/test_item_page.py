@@ -76,7 +76,7 @@ def test_the_history_is_whole_and_in_order(campaign, alice, client):
     ]
     details = [detail for _, detail in steps]
     assert details[0].startswith("with probability ")
-    assert details[2] == "7.3 s, version 1 of the document"
+    assert details[2] == "7.3 s, version 1 of the document, 1 of the topic"
     assert [step["by"] for step in page.context["steps"]][6:] == ["alice", "alice"]
     assert [step["comment"] for step in page.context["steps"]][2] == "hardly"
 

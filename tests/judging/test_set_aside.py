@@ -8,6 +8,7 @@ from small_campaign import give, judge_all, lease, make_assessor, make_campaign,
 
 from analytics.frames import facts
 from analytics.models import Computation, Estimate
+from analytics.services.judgment_log import log_rows
 from analytics.services.recomputation import recompute
 from judging.models import GoldAnswer, Run
 from judging.services.assign import submit
@@ -16,6 +17,7 @@ from judging.services.corrections import correct_gold, correct_topic
 from judging.services.errors import CorrectionRefused, ImportRefused, NameTaken, NotFound
 from judging.services.files import import_runs
 from judging.services.judgment_files import import_judgments
+from judging.services.queries import judgments_of
 from sampling.models import Draw
 from sampling.questions import Design
 from sampling.services.drawing import draw
@@ -122,6 +124,12 @@ def test_a_judgment_names_the_version_of_its_topic_that_was_shown(tmp_path, mara
     )
     assert submit(assessor=ann, token=key, client_token=uuid.uuid4(), grade=1).topic_version == 1
     assert give(ben, other, 1).topic_version == 2
+    log = api_client("mara").rows(f"/campaigns/{campaign.pk}/judgment-log")
+    assert [(row["assessor"], row["topic_version"], row["document_version"]) for row in log] == [
+        ("ann", 1, 1),
+        ("ben", 2, 1),
+    ]
+    assert [row["topic_version"] for row in log_rows(campaign, judgments_of(campaign.pk))] == [1, 2]
 
 
 def test_a_manager_sets_a_run_aside_and_withdraws_gold_over_the_api(campaign):
@@ -132,7 +140,11 @@ def test_a_manager_sets_a_run_aside_and_withdraws_gold_over_the_api(campaign):
     mara.post(f"{place}/runs/{run.pk}/set-aside", 400, why=" ")
     mara.post(f"{place}/runs/{run.pk}/set-aside", 200, why="x")
     assert [row["run_id"] for row in mara.get(f"{place}/runs")["results"]] == ["run0", "run2"]
+    [aside] = mara.get(f"{place}/runs-set-aside")["results"]
+    assert (aside["run_id"], aside["set_aside_why"], aside["set_aside_at"] is not None) == ("run1", "x", True)
+    rhea.get(f"{place}/runs-set-aside", 404)
     mara.post(f"{place}/runs/{run.pk}/take-in", 200)
+    assert mara.get(f"{place}/runs-set-aside")["results"] == []
     assert len(mara.get(f"{place}/runs")["results"]) == 3
     assert mara.post(f"{place}/gold-answers/{answer.pk}/versions", 201, why="x", grade=None)["grade"] is None
     assert mara.post(f"{place}/gold-answers/{answer.pk}/versions", 201, why="x", grade=1)["grade"] == 1

@@ -102,6 +102,19 @@ def test_an_import_that_was_looked_at_replaces_another_over_the_api(collection, 
     api.post(f"/imports/{other.pk}/replace", 404, **{"with": str(away.pk)})
 
 
+def test_an_upload_of_what_is_there_replaces_it(collection, mara):
+    """The look leaves out what the collection has; where it replaces the import that brought it, it is taken in."""
+    made = looked(collection, {"topics.tsv": TOPICS})
+    kept(made)
+    other = looked(collection, {"better.tsv": TOPICS.replace("Need", "Better need")})
+    assert other.report["obstacles"] == ["Nothing is new: all files are left out."]
+    queue_replace(made=made, other=other, actor=mara)
+    assert run_job(other).state == "done"
+    assert set(Topic.objects.values_list("title", flat=True)) == {
+        f"Better need {number}" for number in range(3)
+    }
+
+
 def test_uploads_of_kept_imports_stay_for_30_days_and_the_replace_says_when_they_are_gone(
     wrong, mara, monkeypatch
 ):

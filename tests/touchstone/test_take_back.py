@@ -5,6 +5,7 @@ from api_tools import api_client
 from database_roles import logged_in
 from django.core.files.storage import default_storage
 from django.db import DatabaseError, connection, transaction
+from django.urls import reverse
 from import_tools import imported_by_job, run_aside, whole_collection
 from small_campaign import judge_all, make_assessor, make_campaign, make_collection, make_undrawn
 
@@ -296,9 +297,24 @@ def test_a_manager_takes_an_import_back_over_the_api_and_sees_what_rests_on_anot
             {"what": "draws", "n": 1, "campaign": str(campaign.pk), "campaign_name": campaign.name, "is_deleted": False}
         ]
     }  # fmt: skip
+    assert mara.get(f"/imports/{used.pk}")["rests"] == mara.get(f"/imports/{used.pk}/rests")["rests"]
+    assert mara.get(f"/imports/{unused.pk}")["rests"] == []
     refused = mara.post(f"/imports/{used.pk}/take-back", 409, why="the wrong file")
     assert refused["detail"] == "on this import rest: draws (1)"
     mara.post(f"/imports/{unused.pk}/take-back", 400, why=" ")
     rhea.post(f"/imports/{unused.pk}/take-back", 404, why="x")
     assert mara.post(f"/imports/{unused.pk}/take-back", 200, why="x") == {"rows": {"judging_run": 3}}
     mara.post(f"/imports/{unused.pk}/take-back", 409, why="x")
+
+
+def test_the_page_of_an_import_leads_to_what_rests_on_it(tmp_path, client, mara):
+    campaign = make_campaign(tmp_path, gold_check_rate=0.2, budget=20)
+    judge_all(campaign, [make_assessor(campaign, name) for name in ("ann", "ben")])
+    recompute(campaign=campaign)
+    client.force_login(mara)
+    for made in campaign.collection.imports.all():
+        address = reverse("console:manage-import-take-back", args=[made.collection_id, made.pk])
+        found = client.get(address).content.decode()
+        assert f'<a href="{reverse("console:campaign", args=[campaign.pk])}#draw">draws</a> (1)' in found
+    delete_campaign(campaign=campaign, confirmation=campaign.name, actor=mara)
+    assert "#draw" not in client.get(address).content.decode()

@@ -100,7 +100,7 @@ class OneDocument(APIView):
 class RunAnswer(serializers.ModelSerializer[Run]):
     class Meta:
         model = Run
-        fields = (
+        fields: tuple[str, ...] = (
             "id",
             "run_id",
             "description",
@@ -111,6 +111,12 @@ class RunAnswer(serializers.ModelSerializer[Run]):
             "group",
             "created_at",
         )
+        read_only_fields = fields
+
+
+class RunSetAsideAnswer(RunAnswer):
+    class Meta(RunAnswer.Meta):
+        fields = (*RunAnswer.Meta.fields, "set_aside_at", "set_aside_why")
         read_only_fields = fields
 
 
@@ -141,6 +147,24 @@ class Runs(generics.ListAPIView[Run]):
         return Run.objects.filter(collection_id=self.kwargs["collection_id"])
 
     @extend_schema(operation_id="runs_list", tags=["runs"])
+    def get(self, request: Request, collection_id: uuid.UUID) -> Response:
+        return self.list(request)
+
+
+class RunsSetAside(generics.ListAPIView[Run]):
+    """Runs of the collection that were set aside: in no later pool, comparison and release."""
+
+    permission_classes = (ManagersOnly,)
+    serializer_class = RunSetAsideAnswer
+    queryset = Run.objects.none()
+    filter_fields = {"run_id": "run_id"}
+    order_fields = ("set_aside_at", "run_id")
+
+    def get_queryset(self) -> QuerySet[Run]:
+        rows = Run.everything.filter(collection_id=self.kwargs["collection_id"])
+        return rows.exclude(set_aside_at=None)
+
+    @extend_schema(operation_id="runs_set_aside_list", tags=["runs"])
     def get(self, request: Request, collection_id: uuid.UUID) -> Response:
         return self.list(request)
 

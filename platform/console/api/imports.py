@@ -21,6 +21,7 @@ from rest_framework.views import APIView
 from console.api.contents import LONGEST_TEXT
 from console.api.jobs import JobAnswer
 from console.api.judgment_options import JudgmentOptions
+from console.api.rests import RestAnswer
 from judging import records, topics
 from judging.encodings import ENCODINGS
 from judging.import_choices import KINDS as CARD_KINDS
@@ -33,6 +34,7 @@ from judging.services.files import KINDS, parse_grade_map, queue_import
 from judging.services.judgment_formats import judgment_format_keys
 from judging.services.keeping import queue_keep
 from judging.services.looking import job_of, queue_look
+from touchstone.ledger.take_back import what_rests_on
 from touchstone.models import Job, user_of
 
 MOST_FILES = 500
@@ -173,7 +175,7 @@ class ImportAnswer(serializers.ModelSerializer[Import]):
 
     class Meta:
         model = Import
-        fields = (
+        fields: tuple[str, ...] = (
             "id",
             "collection",
             "state",
@@ -196,6 +198,20 @@ class ImportAnswer(serializers.ModelSerializer[Import]):
     def get_job(self, made: Import) -> dict[str, Any] | None:
         job = job_of(made)
         return None if job is None else dict(JobAnswer(job).data)
+
+
+class ImportWithRests(ImportAnswer):
+    rests = serializers.SerializerMethodField(
+        help_text="What rests on a kept import, also in deleted campaigns: as long as there is something, it stays."
+    )
+
+    class Meta(ImportAnswer.Meta):
+        fields = (*ImportAnswer.Meta.fields, "rests")
+        read_only_fields = fields
+
+    @extend_schema_field(RestAnswer(many=True))
+    def get_rests(self, made: Import) -> list[dict[str, Any]]:
+        return [dict(RestAnswer(rest).data) for rest in what_rests_on(made)]
 
 
 JOB_OR_IMPORT = PolymorphicProxySerializer(
@@ -328,10 +344,10 @@ class KeepRequest(Strict):
 class OneImport(APIView):
     permission_classes = (ManagersOnly,)
 
-    @extend_schema(operation_id="import_read", tags=["imports"], responses=ImportAnswer)
+    @extend_schema(operation_id="import_read", tags=["imports"], responses=ImportWithRests)
     def get(self, request: Request, import_id: uuid.UUID) -> Response:
-        """Files that were looked at or kept, with what was found in them."""
-        return Response(ImportAnswer(import_of(import_id)).data)
+        """Files that were looked at or kept, with what was found in them, and what rests on it."""
+        return Response(ImportWithRests(import_of(import_id)).data)
 
 
 class ImportKeep(APIView):

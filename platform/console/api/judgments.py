@@ -87,6 +87,7 @@ class JudgmentAnswer(AssessorRow):
             "comment",
             "active_milliseconds",
             "document_version",
+            "topic_version",
             "created_at",
         )
         read_only_fields = fields

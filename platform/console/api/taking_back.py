@@ -14,6 +14,7 @@ from rest_framework.views import APIView
 from console.api.contents import RunAnswer
 from console.api.corrections import WithReason, valid_body
 from console.api.imports import ImportAnswer, KeepRequest, import_accepted, import_of
+from console.api.rests import RestsAnswer
 from judging.models import Import, Run
 from judging.services.access import ManagersOnly
 from judging.services.collections import set_run_aside, take_run_in
@@ -22,18 +23,6 @@ from touchstone.ledger.take_back import LONGEST_WHY, take_back, what_rests_on
 from touchstone.models import user_of
 
 TAGS = ["imports"]
-
-
-class RestAnswer(serializers.Serializer[Any]):
-    what = serializers.CharField(help_text="Items, draws, computations, releases, ...")
-    n = serializers.IntegerField()
-    campaign = serializers.UUIDField(source="campaign.pk", default=None, allow_null=True)
-    campaign_name = serializers.CharField(source="campaign.name", default=None, allow_null=True)
-    is_deleted = serializers.BooleanField(help_text="The campaign is deleted; it could be restored.")
-
-
-class RestsAnswer(serializers.Serializer[Any]):
-    rests = RestAnswer(many=True, help_text="Empty: the import can be taken back.")
 
 
 class TakenBackAnswer(serializers.Serializer[Any]):

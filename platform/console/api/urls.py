@@ -22,6 +22,7 @@ from console.api import (
     leases,
     looks,
     me,
+    old_words,
     opening,
     planner,
     plots,
@@ -79,6 +80,16 @@ urlpatterns = [
         name="api-topic-versions",
     ),
     path(
+        f"{COLLECTION}/documents/<int:document_pk>/old-words",
+        old_words.DocumentOldWords.as_view(),
+        name="api-document-old-words",
+    ),
+    path(
+        f"{COLLECTION}/topics/<int:topic_pk>/old-words",
+        old_words.TopicOldWords.as_view(),
+        name="api-topic-old-words",
+    ),
+    path(
         f"{COLLECTION}/gold-answers/<int:answer_pk>/versions",
         corrections.GoldVersions.as_view(),
         name="api-gold-versions",
@@ -89,6 +100,7 @@ urlpatterns = [
         name="api-import-remove",
     ),
     path(f"{COLLECTION}/runs", contents.Runs.as_view(), name="api-runs"),
+    path(f"{COLLECTION}/runs-set-aside", contents.RunsSetAside.as_view(), name="api-runs-set-aside"),
     path(f"{COLLECTION}/runs/<int:run_pk>", contents.OneRun.as_view(), name="api-run"),
     path(f"{COLLECTION}/scores", contents.ScoreLists.as_view(), name="api-scores"),
     path(f"{COLLECTION}/gold-answers", contents.GoldAnswers.as_view(), name="api-gold-answers"),

@@ -4,13 +4,14 @@ from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
 
-from django.db.models import Case, Count, OuterRef, Q, QuerySet, Subquery, TextField, When
+from django.db.models import Case, Count, Exists, OuterRef, Q, QuerySet, Subquery, TextField, When
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Cast, Coalesce
 
 from analytics.services.digests import SET_ASIDE
 from console.manager.adjudication import PURPOSES
-from judging.models import Adjudication, Assessor, Item, Judgment, Lease, Slot
+from judging.models import Adjudication, Assessor, ImportedName, Item, Judgment, Lease, Slot
+from judging.services.imports import TOOK_BACK
 from sampling.models import AuditEntry, DrawEntry
 from touchstone.models import Event
 
@@ -90,7 +91,8 @@ def _judgment_steps(judgments: list[Judgment], labels: dict[int, str]) -> Iterab
             what = f"Graded {label}" if earlier is None else f"Changed from {earlier} to {label}"
             before[row.assessor_id] = label
             tag = PURPOSES[Slot.Purpose(row.slot.purpose)] if row.slot else "surplus"
-        detail = f"{row.active_milliseconds / 1000:.1f} s, version {row.document_version} of the document"
+        versions = f"version {row.document_version} of the document, {row.topic_version} of the topic"
+        detail = f"{row.active_milliseconds / 1000:.1f} s, {versions}"
         yield _step(row.created_at, what, row.assessor, detail=detail, comment=row.comment, tag=tag)
 
 
@@ -99,12 +101,22 @@ def _with_set_aside(rows: QuerySet[Judgment], item: Item) -> QuerySet[Judgment]:
     verbs = Q()
     for verb in SET_ASIDE:
         verbs |= Q(verb__startswith=verb)
+    of_person = Q(whose=Cast(OuterRef("assessor__user_id"), TextField()))
+    # An import that is taken back names no people: it is of those whom files brought.
+    in_file = ImportedName.objects.filter(assessor=OuterRef(OuterRef("assessor")))
+    # Of words that were corrected an event names the document or the topic.
+    of_pair = (
+        Q(detail__document=item.document.doc_id)
+        | Q(detail__topic=item.topic.topic_id)
+        | ~Q(detail__has_any_keys=["document", "topic"])
+    )
     found = (
         Event.objects.annotate(whose=KeyTextTransform("assessor", "detail"))
         .filter(
             verbs,
+            of_person | (Q(verb=TOOK_BACK) & Exists(in_file)),
+            of_pair,
             subject=f"campaign:{item.campaign_id}",
-            whose=Cast(OuterRef("assessor__user_id"), TextField()),
             at__gte=OuterRef("created_at"),
         )
         .order_by("id")

@@ -5,6 +5,7 @@ import uuid
 from typing import Any
 
 from django.contrib import messages
+from django.db.models import OuterRef, Subquery
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -21,7 +22,7 @@ from console.manager.adjudication import PURPOSES, done_notice
 from console.manager.item_history import history_of, with_places
 from console.manager.messages import threads_context
 from judging.judgment_filters import ITEMS, JUDGMENTS, Filter, filters_of
-from judging.models import Assessor, Campaign, Item, PlacesLeft, Slot
+from judging.models import Assessor, Campaign, GoldAnswer, Item, PlacesLeft, Slot
 from judging.services import messages as letters
 from judging.services.access import managers_only
 from judging.services.errors import Refused
@@ -154,7 +155,8 @@ def _file(row: Campaign, found: FilteredRows, file_format: str) -> StreamingHttp
 @managers_only
 def item(request: HttpRequest, campaign_id: uuid.UUID, item_id: uuid.UUID) -> HttpResponse:
     """The document as assessors see it, and all that happened with it."""
-    joined = with_places(Item.objects.all()).select_related(
+    gold = GoldAnswer.everything.filter(topic=OuterRef("topic"), document=OuterRef("document"))
+    joined = with_places(Item.objects.annotate(gold_answer=Subquery(gold.values("pk")))).select_related(
         "topic", "document", "campaign__collection", "campaign__scale"
     )
     found = get_object_or_404(

@@ -6,14 +6,33 @@ from django import forms
 from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from judging.models import Import, Run
 from judging.services.access import managers_only
 from judging.services.collections import set_run_aside, take_run_in
 from judging.services.errors import NameTaken, Refused
-from touchstone.ledger.take_back import LONGEST_WHY, take_back, what_rests_on
+from touchstone.ledger.take_back import LONGEST_WHY, Rest, take_back, what_rests_on
 from touchstone.models import user_of
+
+# By what rests on an import: the page of the campaign that shows it.
+REST_PAGES = {
+    "items": "console:items",
+    "checks": "console:items",
+    "places for judgments": "console:items",
+    "draws": "console:campaign",
+    "draws calibrated on this gold": "console:campaign",
+    "audits": "console:audits",
+    "forecasts of audits": "console:audits",
+    "computations": "console:campaign-results",
+    "declared families of comparisons": "console:pairs",
+    "releases": "console:releases",
+    "training items": "console:manage-entry",
+    "topics of campaigns": "console:manage-topics",
+    "topics given to assessors first": "console:assessors",
+    "checks of topics": "console:topic-checks",
+}
 
 
 class WhyForm(forms.Form):
@@ -37,13 +56,22 @@ def take_import_back(request: HttpRequest, collection_id: uuid.UUID, import_id: 
     context = {
         "made": made,
         "collection": made.collection,
-        "rests": what_rests_on(made),
+        "rests": [(rest, _page_of(rest)) for rest in what_rests_on(made)],
         "form": form,
         "refusal": refusal,
         "status": made.get_state_display().lower(),
     }
     is_wrong = bool(refusal or form.errors)
     return render(request, "console/manager/import_back.html", context, status=400 if is_wrong else 200)
+
+
+def _page_of(rest: Rest) -> str:
+    """Return the address of the page that shows what rests on an import; empty where no page does."""
+    name = REST_PAGES.get(rest.what)
+    if name is None or rest.campaign is None or rest.is_deleted:
+        return ""
+    address = reverse(name, args=[rest.campaign.pk])
+    return f"{address}#draw" if name == "console:campaign" else address
 
 
 @require_POST

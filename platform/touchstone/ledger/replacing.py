@@ -9,8 +9,8 @@ from django.db import transaction
 from judging.models import Import
 from judging.services.errors import ImportRefused, NotFound, Refused
 from judging.services.imports import lock_import
-from judging.services.keeping import keep
-from judging.services.looking import LOOK, REPLACE, choose, enqueue
+from judging.services.keeping import counts_of, keep
+from judging.services.looking import LOOK, REPLACE, choose, enqueue, take_in_left_out
 from judging.services.sources import Progress
 from touchstone.jobs import Context, JobRefused
 from touchstone.ledger.take_back import take_back
@@ -75,6 +75,7 @@ def queue_replace(
         if row.collection_id != made.collection_id:
             raise NotFound
         row.options = {"replaces": str(made.pk)}
+        take_in_left_out(row)
         choose(row, {str(one["name"]): one for one in files or ()})
         row.save(update_fields=["files", "options"])
         enqueue(REPLACE, row, actor, why=why)
@@ -97,8 +98,9 @@ def replace_import(
         raise NotFound
     why = why.strip() or f"replaced by the import {by.pk}"
     with transaction.atomic():
+        before = counts_of(made.collection)
         take_back(made=made, why=why, actor=actor)
-        kept = keep(by, actor=actor, progress=progress)
+        kept = keep(by, actor=actor, progress=progress, before=before)
         told = {"import": str(made.pk), "by": str(kept.pk), "why": why}
         record("replaced an import", made.collection, actor=actor, **told)
     return kept

@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from judging.models import Campaign, Import, ImportedName, Judgment, Run, ScoreList, Slot
 from judging.services.deletion import locked_collection
 from judging.services.errors import CorrectionRefused, NotFound
-from judging.services.imports import lock_import
+from judging.services.imports import TOOK_BACK, lock_import
 from judging.services.leases import set_aside
 from sampling.models import DrawEntry
 from touchstone.ledger.removal import REMOVABLE, refusals_in_words, vouch_for
@@ -98,9 +98,9 @@ def take_back(*, made: Import, why: str, actor: User) -> dict[str, int]:
         counts: dict[str, int] = json.loads(cursor.fetchone()[0])
         counts |= {"judging_judgment": n_set_aside} if n_set_aside else {}
         facts = {"import": str(row.pk), "why": why.strip(), "rows": counts}
-        record("took back an import", row.collection, actor=actor, **facts)
+        record(TOOK_BACK, row.collection, actor=actor, **facts)
         if row.campaign is not None:
-            record("took back an import", row.campaign, actor=actor, **facts)
+            record(TOOK_BACK, row.campaign, actor=actor, **facts)
         transaction.on_commit(lambda: _delete(stored), robust=True)
     return counts
 

@@ -86,10 +86,16 @@ def test_a_collection_that_is_there_gets_more_and_another_must_be_made(folder):
     with pytest.raises(CommandError, match="there is no collection 'News'; --create makes it"):
         import_collection(folder)
     import_collection(folder, "--create")
-    with pytest.raises(CommandError, match="3 topics of it are in the collection already") as error:
+    import_collection(folder)  # what is there already is left out
+    assert counts() == (3, 36, 1, 9)
+    (folder / "runs" / "b.run").write_text(RUNS["b"])
+    import_collection(folder)
+    assert counts() == (3, 36, 2, 9)
+    (folder / "topics.tsv").write_text("t0\tNeed\nt9\tNew\n")
+    with pytest.raises(CommandError, match="1 topic of it is in the collection already") as error:
         import_collection(folder)
     assert error.value.returncode == 2
-    assert counts() == (3, 36, 1, 9)
+    assert counts() == (3, 36, 2, 9)
 
 
 def test_settings_are_read_and_wrong_ones_named(folder):

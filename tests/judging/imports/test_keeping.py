@@ -1,18 +1,21 @@
 """What was looked at is kept whole, in one transaction, or not at all."""
 
+import hashlib
 import threading
 
 import pytest
 from django.core.files.storage import default_storage
 from django.db import connection, transaction
 from file_campaign import everything
-from journey_files import CORPUS, QRELS, RUNS, TOPICS
+from journey_files import CORPUS, IDS, QRELS, RUNS, TOPICS
 from uploaded import card_of, kept, looked, looked_again, run_job, zip_of
 
 from judging.models import Collection, Document, GoldAnswer, Import, Run, Topic
+from judging.rankings import rankings_frame, read_rankings
 from judging.services.errors import CollectionBusy, ImportRefused, ImportStateWrong
 from judging.services.keeping import queue_keep
 from judging.services.looking import discard, look_again, queue_look
+from touchstone.files import local
 from touchstone.models import Event, User
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -62,6 +65,39 @@ def test_choices_are_kept_as_they_were_looked_at(collection):
     made = looked_again(made, {"q.csv": {"kind": "topics", "mapping": {"id": ["qid"], "title": ["query"]}}})
     kept(made)
     assert sorted(Topic.objects.values_list("topic_id", "title")) == [("1", "one"), ("2", "two")]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32"])
+def test_runs_and_scores_are_read_in_their_encoding_and_hashed_as_they_came(collection, encoding):
+    run, scores = RUNS["a"].encode(encoding), "t0 t0d0 0.5\nt0 t0d1 0.25\n".encode(encoding)
+    files = {
+        "topics.tsv": TOPICS,
+        "corpus.jsonl": CORPUS,
+        "a.run": run,
+        "b.run": RUNS["b"],
+        "llm.tsv": scores,
+    }
+    choices = {"a.run": {"kind": "runs"}, "llm.tsv": {"kind": "scores"}}
+    made = looked_again(looked(collection, files), choices)
+    assert made.report["obstacles"] == []
+    assert card_of(made, "a.run")["n_rows"] == card_of(made, "b.run")["n_rows"] == 30
+    kept(made)
+    made.refresh_from_db()
+    wide, plain = (
+        rankings_frame(read_rankings(local(one.rankings))) for one in Run.objects.order_by("run_id")
+    )
+    assert wide.height == plain.height == 30
+    assert set(wide["doc_id"]) | set(plain["doc_id"]) <= set(IDS)
+    [entry] = [one for one in made.files if one["name"] == "a.run"]
+    assert entry["sha256"] == hashlib.sha256(run).hexdigest()
+    assert list(collection.score_lists.values_list("name", "n_lines")) == [("llm", 2)]
+
+
+def test_a_fault_of_a_run_in_another_encoding_is_at_its_place(collection):
+    run = (RUNS["a"] + "t0 Q0 d1 1 high a\n").encode("utf-16")
+    made = looked_again(looked(collection, {"a.run": run}), {"a.run": {"kind": "runs"}})
+    assert card_of(made, "a.run")["faults"] == ["a.run:31:12: score must be a finite number, not 'high'"]
+    assert "a.run:31:12: score must be a finite number, not 'high'" in kept(made, state="failed").error
 
 
 def test_choices_may_come_with_the_keeping(collection):

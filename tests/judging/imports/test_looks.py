@@ -3,7 +3,7 @@
 import pytest
 from file_campaign import everything
 from journey_files import CORPUS, QRELS, RUNS, TOPICS
-from uploaded import card_of, looked, looked_again, zip_of
+from uploaded import card_of, kept, looked, looked_again, zip_of
 
 from judging.models import Import
 from judging.services.files import import_documents, import_topics
@@ -96,11 +96,48 @@ def test_gold_of_what_is_lacking_stands_in_the_way_until_it_is_left_out(collecti
     assert made.report["obstacles"] == []
 
 
-def test_what_is_there_already_is_named(collection, tmp_path):
+def test_what_is_there_in_part_is_named_and_stands_in_the_way(collection, tmp_path):
     add(collection, tmp_path, topics="t1\tNeed\n")
     made = looked(collection, {"topics.tsv": TOPICS, "a.run": RUNS["a"]})
     assert card_of(made, "topics.tsv")["there"] == {"n": 1, "first": ["t1"]}
-    assert made.report["obstacles"] == ["topics.tsv: 1 topic of it is in the collection already."]
+    assert made.report["obstacles"] == [
+        "topics.tsv: 1 topic of it is in the collection already. Leave the file out, or upload only what is new."
+    ]
+
+
+def test_what_is_there_as_a_whole_is_left_out_and_the_others_are_kept(collection):
+    files = {"topics.tsv": TOPICS, "corpus.jsonl": CORPUS, "a.run": RUNS["a"]}
+    kept(looked(collection, files))
+    more = looked(collection, {**files, "b.run": RUNS["b"]})
+    assert more.report["obstacles"] == []
+    for name, what in (("topics.tsv", "Topics"), ("corpus.jsonl", "Documents"), ("a.run", "Run")):
+        card = card_of(more, name)
+        assert (card["kind"], card["is_there"]) == ("none", True)
+        assert card["why"] == f"{what}: all of it is in the collection already, so it is left out."
+    kept(more)
+    assert sorted(collection.runs.values_list("run_id", flat=True)) == ["a", "b"]
+    assert (collection.topics.count(), collection.documents.count()) == (3, 36)
+
+
+def test_a_file_that_is_left_out_is_taken_if_somebody_says_so_and_then_refused(collection, tmp_path):
+    add(collection, tmp_path, topics=TOPICS)
+    made = looked(collection, {"topics.tsv": TOPICS})
+    assert made.report["obstacles"] == ["Nothing is new: all files are left out."]
+    made = looked_again(made, {"topics.tsv": {"kind": "topics"}})
+    assert card_of(made, "topics.tsv")["kind"] == "topics"
+    assert made.report["obstacles"][0].startswith("topics.tsv: 3 topics of it are in the collection already.")
+
+
+def test_a_run_that_is_there_is_named_if_somebody_wants_it(collection):
+    kept(looked(collection, {"a.run": RUNS["a"]}))
+    made = looked_again(looked(collection, {"a.run": RUNS["a"]}), {"a.run": {"kind": "runs"}})
+    assert made.report["obstacles"] == ["a.run: the collection already has run a. Leave the file out."]
+
+
+def test_two_files_with_runs_of_one_tag_are_a_fault(collection):
+    made = looked(collection, {"a.run": RUNS["a"], "again.run": RUNS["a"]})
+    assert card_of(made, "a.run")["faults"] == []
+    assert card_of(made, "again.run")["faults"] == ["again.run: run a is in a.run too"]
 
 
 def test_a_document_in_two_files_is_a_fault_at_its_second_place(collection):
