@@ -117,7 +117,7 @@ def test_then_an_invited_stranger_judges_for_the_first_time_after_6_clicks_and_4
         page.reload()
         hands = Hands(page)
         hands.click("text=Continue")
-        hands.click("text=Invite people")
+        hands.click("a.button:has-text('Invitations and training')")
         hands.click("text=Create the link")
         row = "section[aria-labelledby=invitations] tbody tr"
         assert "0 of 1" in page.inner_text(row)  # who waits

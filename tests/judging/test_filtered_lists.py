@@ -196,7 +196,7 @@ def test_a_spreadsheet_runs_nothing_of_a_file(campaign, alice):
 
 def test_items_are_found_by_what_was_said_of_them(campaign, alice):
     def found(**asked):
-        page = alice.get(reverse("console:items", args=[campaign.pk]), asked)
+        page = alice.get(reverse("console:items", args=[campaign.pk]), {**asked, "page_size": 50})
         answer = alice.get(reverse("console:api-items", args=[campaign.pk]), asked)
         of_page = {str(one["item"].pk) for one in page.context["rows"]}
         assert of_page == {row["id"] for row in answer.json()["results"]}
