@@ -67,9 +67,9 @@ def web(environment: dict[str, str]) -> Iterator[str]:
 
 
 @contextmanager
-def served(environment: dict[str, str]) -> Iterator[str]:
-    """A web server on the test's database, stopped at the end."""
-    address = f"127.0.0.1:{embedded.free_port()}"
+def served(environment: dict[str, str], address: str = "") -> Iterator[str]:
+    """A web server on the test's database, stopped at the end; at this address, if its site has to know it before."""
+    address = address or f"127.0.0.1:{embedded.free_port()}"
     command = [sys.executable, "-m", "gunicorn", "touchstone.wsgi", "--threads", "4", "--bind", address]
     server = subprocess.Popen([*command, "--no-control-socket", "--log-level", "error"], env=environment)
     try:

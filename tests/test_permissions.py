@@ -31,6 +31,8 @@ AUDIENCE: dict[str, set[str]] = {
     "login": EVERYBODY,
     "forgotten": EVERYBODY,
     "link-": EVERYBODY,  # who holds such a link is meant
+    "company": set(),  # without a provider; with one: tests/touchstone/accounts/
+    "company-": set(),
     "account": PEOPLE,
     "logout": EVERYBODY,
     "language": EVERYBODY,
@@ -173,7 +175,11 @@ AUDIENCE: dict[str, set[str]] = {
 # Addresses of crowd markets and invitations name a secret link, not a campaign: whoever has it is meant.
 SECRET_LINKS = {"judging:join", "judging:hit", "judging:hit-start", "judging:study"}
 # Accounts are no collection's: every manager sees all of them.
-OF_ALL_COLLECTIONS = ("console:manage-user", "console:manage-invitation-revoke")
+OF_ALL_COLLECTIONS = (
+    "console:manage-user",
+    "console:manage-invitation-revoke",
+    "console:manage-letter-again",
+)
 # An assessor who is no machine is told so.
 FOR_MACHINES = {"judging:batch", "judging:instructions"}
 # What a request must bring to be about something.

@@ -22,9 +22,9 @@ EXCEPTIONS = {
     "sampling.prediction.cross_fitted": "without components: benchmarks compare with it",
     "sampling.pooling.pool": "docs/examples/compare_two_runs.ipynb pools run files without a server",
     "touchstone.api.schema.KeyScheme": "drf-spectacular finds it by its base class",
-    "touchstone.letters.sending.send_again": "a person decides on an unclear letter; no page offers it yet",
     "touchstone.mail_settings.number": "touchstone.settings takes all of mail_settings over by its star",
     "touchstone.mail_settings.site_url": "touchstone.settings takes all of mail_settings over by its star",
+    "touchstone.sign_on_settings.issuer": "touchstone.settings takes all of sign_on_settings over by its star",
     "touchstone.jobs.run": "one certain job, without a worker: tests",
 }
 

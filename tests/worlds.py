@@ -37,9 +37,10 @@ from judging.services.entry import create_invitation
 from judging.services.looking import look, queue_look
 from sampling.services.auditing import audit
 from sampling.services.topic_checks import plan_checks
+from touchstone.letters.queueing import queue_letter
 from touchstone.letters.unsubscribing import unsubscribe_token
 from touchstone.links import invite, make_password_link
-from touchstone.models import ApiToken, Event, Job, User, Webhook
+from touchstone.models import ApiToken, Event, Job, Letter, User, Webhook
 
 ABSENT_UUID, ABSENT_NUMBER = uuid.UUID("00000000-0000-4000-8000-000000000000"), 2**31 - 1
 
@@ -244,11 +245,28 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
         "console:manage-lease-release token": lent.token,
         "console:manage-invitation-revoke link_id": invite(role="researcher", actor=manager)[0].pk,
         "person_id": bob.user_id,
+        "letter_id": write_letter(manager).pk,
         "link-invitation token": invite(role="researcher", actor=manager)[1],
+        "company-invitation token": "x" * 43,
+        "company-password token": "x" * 43,
+        "company-join token": invitation.token,
         "link-address token": "x" * 43,
         "link-password token": make_password_link(user=bob.user, actor=manager)[1],
         "console:api-lease-release token": lent.token,
     }
+
+
+def write_letter(manager: User) -> Letter:
+    """Return a letter that waits to be sent."""
+    letter = queue_letter(
+        kind="invitation",
+        to=f"m{manager.pk}@example.org",
+        subject="accountlink:1",
+        title="Come",
+        lines=["Come."],
+    )
+    assert letter is not None
+    return letter
 
 
 def look_at_topics(collection: Collection, manager: User) -> Import:

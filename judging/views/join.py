@@ -3,6 +3,7 @@
 import uuid
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
@@ -43,6 +44,8 @@ def _join(request: HttpRequest, token: uuid.UUID) -> HttpResponse:
         if request.method == "POST":
             return _admit(request, entry.join(token=token, user=user))
         return render(request, "judging/join.html", context)
+    if not settings.PASSWORD_LOGIN:  # the page offers the company's account alone
+        return render(request, "judging/join.html", context, status=403 if request.method == "POST" else 200)
     if request.method != "POST":
         context["form"] = NewAccountForm(initial={"username": entry.propose_username()})
         return render(request, "judging/join.html", context)

@@ -19,6 +19,7 @@ from touchstone.links import make_address_link
 from touchstone.logins import WINDOW, too_many_words
 from touchstone.models import User, record, user_of
 from touchstone.readers import zone_names
+from touchstone.sign_on import identity_of
 
 
 class AccountForm(forms.Form):
@@ -130,7 +131,7 @@ def account(request: HttpRequest) -> HttpResponse:
     status = 200
     if request.method == "POST":
         part = request.POST.get("part", "")
-        if part not in FORMS:
+        if part not in FORMS or (part == "password" and not settings.PASSWORD_LOGIN):
             raise Http404
         form = made[part] = FORMS[part](request.POST, user=user)
         if form.is_valid() and (not isinstance(form, OwnPassword) or form.check_own("old")):
@@ -140,5 +141,8 @@ def account(request: HttpRequest) -> HttpResponse:
             return redirect("account")
         status = 400
     return render(
-        request, "account.html", {"forms": made, "has_password": user.has_usable_password()}, status=status
+        request,
+        "account.html",
+        {"forms": made, "has_password": user.has_usable_password(), "identity": identity_of(user)},
+        status=status,
     )

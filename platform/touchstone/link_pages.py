@@ -10,10 +10,10 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
-from django.contrib.auth import login
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 
@@ -24,8 +24,7 @@ from touchstone import links
 from touchstone.api.rate_limits import Limit, address_of, count, longest_wait
 from touchstone.letters.queueing import letters_are_sent
 from touchstone.links import LinkUnusable
-from touchstone.logins import WINDOW, remember_device, too_many_words, typed_name
-from touchstone.models import User
+from touchstone.logins import WINDOW, enter, too_many_words, typed_name
 
 Page = Callable[[HttpRequest, str], HttpResponse]
 
@@ -44,21 +43,20 @@ def _one_time(page: Page) -> Page:
     return wrapper
 
 
-def _enter(request: HttpRequest, user: User) -> HttpResponse:
-    """Log the user in, and lead them to what waits for them."""
-    login(request, user)
-    answer = redirect("home")
-    remember_device(request, answer, user.get_username())
-    return answer
+def _without_passwords(request: HttpRequest, template: str, context: dict[str, Any]) -> HttpResponse:
+    """Show the page, which offers the company's account alone, and refuse a password that is sent to it."""
+    return render(request, template, context, status=403 if request.method == "POST" else 200)
 
 
 @_one_time
 def invitation(request: HttpRequest, token: str) -> HttpResponse:
     """An account for whoever is invited; who is logged in already is told so."""
     link = links.usable_link(kind=links.INVITATION, token=token)
-    context: dict[str, Any] = {"link": link}
+    context: dict[str, Any] = {"link": link, "company": reverse("company-invitation", args=[token])}
     if request.user.is_authenticated:
         return render(request, "link_invitation.html", context)
+    if not settings.PASSWORD_LOGIN:
+        return _without_passwords(request, "link_invitation.html", context)
     if request.method != "POST":
         context["form"] = NewAccountForm(initial={"username": propose_username()})
         return render(request, "link_invitation.html", context)
@@ -71,7 +69,7 @@ def invitation(request: HttpRequest, token: str) -> HttpResponse:
             taken = gettext("Somebody already has this user name. You could use %(name)s.")
             form.add_error("username", taken % {"name": propose_username()})
         else:
-            return _enter(request, user)
+            return enter(request, user)
     return render(request, "link_invitation.html", {**context, "form": form}, status=400)
 
 
@@ -80,7 +78,12 @@ def new_password(request: HttpRequest, token: str) -> HttpResponse:
     """A new password, proposed or typed; all sessions end, and a new one begins."""
     link = links.usable_link(kind=links.PASSWORD, token=token)
     assert link.user is not None  # noqa: S101 (a constraint of the table)
-    context: dict[str, Any] = {"name": link.user.get_username()}
+    context: dict[str, Any] = {
+        "name": link.user.get_username(),
+        "company": reverse("company-password", args=[token]),
+    }
+    if not settings.PASSWORD_LOGIN:
+        return _without_passwords(request, "link_password.html", context)
     if request.method != "POST":
         context["proposal"] = propose_password()
         context["form"] = NewPasswordForm(user=link.user, initial={"password": context["proposal"]})
@@ -90,7 +93,7 @@ def new_password(request: HttpRequest, token: str) -> HttpResponse:
         return render(request, "link_password.html", {**context, "form": form}, status=400)
     user = links.set_password_by_link(token=token, password=form.cleaned_data["password"])
     messages.success(request, gettext("Your new password is stored. You were logged out everywhere else."))
-    return _enter(request, user)
+    return enter(request, user)
 
 
 @_one_time
@@ -108,6 +111,8 @@ def address(request: HttpRequest, token: str) -> HttpResponse:
 @login_not_required
 def password_request(request: HttpRequest) -> HttpResponse:
     """A letter with a link to whoever forgot a password; the answer is the same whether there is such an account."""
+    if not settings.PASSWORD_LOGIN:
+        return _without_passwords(request, "forgotten.html", {})
     if request.method != "POST" or not letters_are_sent():
         return render(request, "forgotten.html", {"letters_are_sent": letters_are_sent()})
     name = typed_name(request)

@@ -167,15 +167,22 @@ def usable_link(*, kind: str, token: str) -> AccountLink:
 
 def _usable(kind: str, token: str) -> QuerySet[AccountLink]:
     # A long random token is found by its hash: how long that takes tells nothing about any token.
-    found = AccountLink.objects.filter(
-        kind=kind, token_sha256=hash_of(token), used_at=None, revoked_at=None, expires_at__gt=Now()
-    )
+    found = _open(kind).filter(token_sha256=hash_of(token))
     return found if kind == INVITATION else found.filter(user__is_active=True)
 
 
+def _open(kind: str) -> QuerySet[AccountLink]:
+    return AccountLink.objects.filter(kind=kind, used_at=None, revoked_at=None, expires_at__gt=Now())
+
+
 def _use(kind: str, token: str, user: User | None = None) -> AccountLink:
-    """Mark the link as used; PostgreSQL looks at the condition again for whoever had to wait for its row."""
-    link = _usable(kind, token).select_for_update(of=["self"]).first()
+    """Mark the link as used, or refuse it."""
+    return _mark(_usable(kind, token), user)
+
+
+def _mark(found: QuerySet[AccountLink], user: User | None) -> AccountLink:
+    """Mark a usable link as used; PostgreSQL looks at the condition again for whoever had to wait for its row."""
+    link = found.select_for_update(of=["self"]).first()
     if link is None:
         raise LinkUnusable
     link.user = user or link.user
@@ -199,6 +206,33 @@ def join_by_invitation(*, token: str, username: str, password: str) -> User:
         link = _use(INVITATION, token, user)
         record("accepted an invitation", user, actor=user, link=link.pk, role=user.role)
     return user
+
+
+def invitation_to(address: str) -> AccountLink | None:
+    """Return the newest open invitation to this very address.
+
+    PostgreSQL takes letters for equal that are not: "ı" in capitals is "I". Only plain letters may differ in case.
+    """
+    for link in _open(INVITATION).filter(email__iexact=address).order_by("-pk"):
+        if link.email == address or (address.isascii() and link.email.lower() == address.lower()):
+            return link
+    return None
+
+
+def take_invitation(*, link: AccountLink, user: User) -> None:
+    """Use an invitation up for an account that somebody else's log-in made; others to its address end."""
+    with transaction.atomic():
+        _mark(_open(INVITATION).filter(pk=link.pk), user)
+        record("accepted an invitation", user, actor=user, link=link.pk, role=user.role)
+        for other in _open(INVITATION).filter(email__iexact=link.email).exclude(email=""):
+            revoke_link(link=other, actor=None)
+
+
+def take_password_link(*, token: str) -> User:
+    """Use a one-time link up and return whose it is."""
+    link = _use(PASSWORD, token)
+    assert link.user is not None  # noqa: S101 (a constraint of the table)
+    return link.user
 
 
 def set_password_by_link(*, token: str, password: str) -> User:

@@ -15,13 +15,16 @@ import unicodedata
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth import login
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.contrib.auth.views import LoginView
 from django.core import signing
 from django.http import HttpRequest, HttpResponse
-from django.utils.translation import ngettext
+from django.shortcuts import redirect
+from django.utils.translation import gettext, ngettext
 
 from touchstone.api.rate_limits import Limit, address_of, count, give_back, longest_wait
+from touchstone.models import User
 from touchstone.settings import cookie_name
 from touchstone.views import demo_logins
 
@@ -39,24 +42,38 @@ class Login(LoginView):
     redirect_authenticated_user = True
 
     def get_context_data(self, **fields: Any) -> dict[str, Any]:
-        return super().get_context_data(demo_logins=demo_logins(), **fields)
+        return super().get_context_data(
+            demo_logins=demo_logins() if settings.PASSWORD_LOGIN else [], **fields
+        )
 
     def post(self, request: HttpRequest, *arguments: Any, **named: Any) -> HttpResponse:
+        if not settings.PASSWORD_LOGIN:
+            return self._refuse(no_passwords_words(), 403)
         self.tried = count(_limits(request))
         wait = longest_wait(self.tried)
         if wait is None:
             return super().post(request, *arguments, **named)
-        form = self.get_form_class()(request)
-        context = self.get_context_data(form=form, refused=too_many_words(wait))
-        answer = self.render_to_response(context, status=429)
+        answer = self._refuse(too_many_words(wait), 429)
         answer["Retry-After"] = str(math.ceil(wait))
         return answer
+
+    def _refuse(self, words: str, status: int) -> HttpResponse:
+        form = self.get_form_class()(self.request)
+        return self.render_to_response(self.get_context_data(form=form, refused=words), status=status)
 
     def form_valid(self, form: Any) -> HttpResponse:
         answer: HttpResponse = super().form_valid(form)
         give_back(self.tried)
         remember_device(self.request, answer, form.get_user().get_username())
         return answer
+
+
+def enter(request: HttpRequest, user: User, to: str = "home") -> HttpResponse:
+    """Log the user in, and lead them to what waits for them."""
+    login(request, user)
+    answer = redirect(to)
+    remember_device(request, answer, user.get_username())
+    return answer
 
 
 def too_many_words(wait: float) -> str:
@@ -68,6 +85,11 @@ def too_many_words(wait: float) -> str:
         minutes,
     )
     return words % {"n": minutes}
+
+
+def no_passwords_words() -> str:
+    """Return the sentence for whoever sends a password where none is taken."""
+    return gettext("Passwords are not used here. Log in with your company’s account.")
 
 
 def typed_name(request: HttpRequest) -> str:

@@ -54,6 +54,7 @@ TABLES: dict[str, Rights] = {
     "touchstone_erasure": APPEND_ONLY,
     "touchstone_event": APPEND_ONLY,
     "touchstone_idempotentrequest": Rights(deletes=True, hidden=EVERY),
+    "touchstone_identity": Rights(deletes=True, hidden=("label", "subject")),
     "touchstone_job": Rights(changes=EVERY, hidden=("lease_token",)),
     "touchstone_letter": Rights(
         changes=EVERY, deletes=True, hidden=("address", "link", "seed", "text", "title")

@@ -19,6 +19,7 @@ from psycopg import pq
 
 from touchstone import embedded, lanes, logs, rights, roles
 from touchstone.mail_settings import *  # noqa: F403
+from touchstone.sign_on_settings import *  # noqa: F403
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 VAR = Path(os.environ.get("TOUCHSTONE_VAR", REPOSITORY / "var")).resolve()
@@ -224,6 +225,7 @@ TEMPLATES = [
                 "csp.context_processors.nonce",
                 "touchstone.views.worker_state",
                 "touchstone.languages.language_context",
+                "touchstone.sign_on_pages.sign_on_context",
             ]
         },
     }

@@ -17,7 +17,10 @@ from touchstone.management.commands.stack import BEAT, LANES_OF, WEB, worker_com
 REPOSITORY = Path(__file__).resolve().parents[2]
 DOCS = REPOSITORY / "docs"
 PAGES = [REPOSITORY / "README.md", REPOSITORY / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
-SETTINGS = [REPOSITORY / "platform" / "touchstone" / name for name in ("settings.py", "mail_settings.py")]
+SETTINGS = [
+    REPOSITORY / "platform" / "touchstone" / name
+    for name in ("settings.py", "mail_settings.py", "sign_on_settings.py")
+]
 
 MAKE = re.compile(r"\bmake ([a-z]+)\b")
 COMMAND = re.compile(r"manage\.py (?:help )?([a-z_]+)(?![\w.])")

@@ -36,6 +36,9 @@ def application(environ, start_response):
 make_server("127.0.0.1", int(sys.argv[1]), application, handler_class=Quiet).serve_forever()
 """
 HALF_BODY = b"POST /manage/ HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\n" + b"x" * 50
+TOKEN = "dGhpcyBpcyBhIHNlY3JldCBvZiBhIGxpbmssIGlzbi0"  # 43 characters, as in links into accounts
+PLACES = ("login/invited", "login/password", "login/address", "login/company/invited", "letters/off")
+SECRET_PATHS = [f"/{place}/{TOKEN}/" for place in PLACES]
 HALF_HEAD = b"GET /manage/ HTTP/1.1\r\nHost: loc"
 
 
@@ -181,6 +184,11 @@ def test_where_nobody_answers_a_page_says_so_and_a_program_gets_a_problem(tmp_pa
         assert (page.headers["Refresh"], page.headers["Cache-Control"]) == ("5", "no-store")
         sent, text = ask(made.port, "/manage/", b"a=b")
         assert sent.headers["Refresh"] is None
+        asking = [threading.Thread(target=ask, args=[made.port, path]) for path in SECRET_PATHS]
+        for thread in asking:
+            thread.start()
+        for thread in asking:
+            thread.join(60)
         problem, text = ask(made.port, "/api/v1/campaigns/1/judgments", b"{}")
         assert problem.headers["Content-Type"] == "application/problem+json"
         assert json.loads(text)["status"] == problem.status >= 502
@@ -189,6 +197,8 @@ def test_where_nobody_answers_a_page_says_so_and_a_program_gets_a_problem(tmp_pa
         made.stop()
     log = (tmp_path / "log" / "front.log").read_text()
     assert "secret" not in log
+    assert log.count('"uri":') > len(SECRET_PATHS), "else nothing was written that could have had one"
+    assert TOKEN not in log
 
 
 def test_the_page_needs_nothing_but_the_style_that_its_policy_allows():

@@ -19,6 +19,7 @@ from judging.services.errors import Refused
 from touchstone import links, users
 from touchstone.letters.queueing import letters_are_sent
 from touchstone.models import AccountLink, User, user_of
+from touchstone.sign_on import identity_of
 
 PAGE = 25
 SHOWN_INVITATIONS = 50
@@ -150,6 +151,7 @@ def _page(request: HttpRequest, person: User, status: int = 200, **more: Any) ->
     context = {
         "person": person,
         "role_form": RoleForm(initial={"role": person.role}),
+        "identity": identity_of(person),
         "judging": judging.order_by("-campaign__created_at", "pk")[:SHOWN_CAMPAIGNS],
         **more,
     }

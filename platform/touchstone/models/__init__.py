@@ -1,6 +1,7 @@
 """The ground floor: people, jobs, and the log of what happened."""
 
 from touchstone.models.hooks import Webhook, WebhookDelivery
+from touchstone.models.identities import Identity
 from touchstone.models.letters import Letter, LetterRefusal
 from touchstone.models.links import AccountLink
 from touchstone.models.log import Erasure, Event, Seal, ledger_head, record
@@ -13,6 +14,7 @@ __all__ = [
     "Erasure",
     "Event",
     "IdempotentRequest",
+    "Identity",
     "Job",
     "Letter",
     "LetterRefusal",

@@ -152,6 +152,7 @@ def _erase_own_rows(user: User, done: ErasureReport) -> None:
         IdempotentRequest.objects.filter(user=user).delete()
         remove_letters(_letters_to(user))
         user.letter_refusals.all().delete()
+        user.identities.all().delete()
         WebhookDelivery.objects.filter(webhook__user=user).delete()
         Webhook.objects.filter(user=user).update(url=NOWHERE, secret="", verbs=[], is_active=False)
         hashed = hashlib.sha256(user.get_username().strip().casefold().encode(errors="replace")).hexdigest()

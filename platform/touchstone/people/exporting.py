@@ -33,12 +33,12 @@ from judging.models import (
 from judging.spreadsheets import SheetWriter
 from sampling.models import Draw, TopicFinding
 from touchstone.ledger.rows import AT_ONCE
-from touchstone.models import AccountLink, ApiToken, Event, Job, User, Webhook, WebhookDelivery
+from touchstone.models import AccountLink, ApiToken, Event, Identity, Job, User, Webhook, WebhookDelivery
 
 README = """What Touchstone holds about the account {name} (number {key}), as of {at}.
 
 account.json      the account itself, where it is logged in, its API keys (not the keys themselves, which nobody has),
-                  letters to the person
+                  letters to the person, who they are at the company's log-in
 judging.json      the campaigns in which the person judges, how they came in, messages, training, accuracy
 judgments.csv     every judgment with its comment, the newest version and all before it
 events.jsonl      what the log of events says the person did, or what was done to them
@@ -119,6 +119,9 @@ def _account(user: User) -> Iterable[str]:
             "date_joined": user.date_joined,
             "last_login": user.last_login,
             "seen_at": user.seen_at,
+            "identities": _rows(
+                Identity.objects.filter(user=user), "issuer", "subject", "label", "created_at"
+            ),
             "links": _rows(
                 AccountLink.objects.filter(user=user),
                 "kind",

@@ -42,8 +42,10 @@ from touchstone.authentication import make_token
 from touchstone.ledger.sealing import seal_new_rows
 from touchstone.letters.queueing import queue_letter
 from touchstone.models import Erasure, Event, Job, User, record
+from touchstone.openid import Person
 from touchstone.people.erasing import erase
 from touchstone.rights import WORKER
+from touchstone.sign_on import link_account
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("made_roles")]
 LOGIN, FULL, COMMENT = "ada.l+x@example.org", "Ada Lovelace", "I doubt the third paragraph"
@@ -93,6 +95,7 @@ def ada(tmp_path, settings, client):
     user.save()
     settings.WEBHOOK_HOSTS = ["https://hooks.example.org"]
     client.force_login(user)
+    link_account(user=user, person=Person("https://id.example.org", "subject-0815", LOGIN))
     make_token(user=user, name=f"of {FULL}", days=9)
     make_webhook(user=user, url=f"https://hooks.example.org/{LOGIN.replace('@', '%40')}")
     campaign = make_campaign(tmp_path, budget=30)
@@ -192,7 +195,7 @@ def test_who_did_everything_is_in_no_dump_file_or_log_and_what_was_measured_stay
     before, file, grades = numbers(), Path(release.file.path).read_bytes(), run(GRADES)
     text = dump(servers)
     assert names(text) == [LOGIN, LOGIN.replace("@", "%40"), FULL]
-    assert all(word in text for word in (COMMENT, "Countess", "market-id-4711", "lady ada"))
+    assert all(word in text for word in (COMMENT, "Countess", "market-id-4711", "subject-0815", "lady ada"))
 
     said = erased(servers, capsys, "--comments")
 
@@ -203,7 +206,9 @@ def test_who_did_everything_is_in_no_dump_file_or_log_and_what_was_measured_stay
     assert f"{campaign.name}, release 1.0 holds " in said
     text = dump(servers)
     assert names(text) == []
-    assert not any(word in text for word in (COMMENT, "Countess", "market-id-4711", "lady ada"))
+    assert not any(
+        word in text for word in (COMMENT, "Countess", "market-id-4711", "subject-0815", "lady ada")
+    )
     files = written(servers)
     assert len(files) > 5
     assert [name for name, content in files.items() if names(content.decode("latin-1"))] == []
