@@ -12,7 +12,7 @@ from django.test import Client
 from joserfc import jwt
 from openid_provider import BACK, answer_of, begin, log_in
 
-from touchstone import openid, sign_on_pages
+from touchstone import id_tokens, openid, sign_on_pages
 from touchstone.links import invite
 from touchstone.models import AccountLink, Event, Identity, User
 
@@ -44,7 +44,7 @@ def is_in(client):
 
 def without(name):
     """Return the demands on claims without one of them."""
-    demands = openid.claims_options()
+    demands = id_tokens.claims_options()
     return lambda: {claim: demand for claim, demand in demands.items() if claim != name}
 
 
@@ -58,7 +58,7 @@ def unverified(text, key, registry=None):
 ATTACKS = {
     "issuer": (
         lambda client_id: {"claims": {"iss": "https://other.example"}},
-        lambda patch: patch(openid, "claims_options", without("iss")),
+        lambda patch: patch(id_tokens, "claims_options", without("iss")),
     ),
     "issuer of the metadata": (
         lambda client_id: {"metadata": {"issuer": "https://other.example"}},
@@ -66,7 +66,7 @@ ATTACKS = {
     ),
     "audience": (
         lambda client_id: {"claims": {"aud": ["another-client"], "azp": client_id}},
-        lambda patch: patch(openid, "claims_options", without("aud")),
+        lambda patch: patch(id_tokens, "claims_options", without("aud")),
     ),
     "authorized party": (
         lambda client_id: {"claims": {"aud": [client_id, "another-client"], "azp": "another-client"}},
@@ -82,11 +82,11 @@ ATTACKS = {
     ),
     "expiry": (
         lambda client_id: {"claims": {"iat": int(time.time()) - 7200, "exp": int(time.time()) - 3600}},
-        lambda patch: patch(openid, "LEEWAY", 10**6),
+        lambda patch: patch(id_tokens, "LEEWAY", 10**6),
     ),
     "time of issue": (
         lambda client_id: {"claims": {"iat": int(time.time()) + 3600, "exp": int(time.time()) + 7200}},
-        lambda patch: patch(openid, "LEEWAY", 10**6),
+        lambda patch: patch(id_tokens, "LEEWAY", 10**6),
     ),
     "access token": (
         lambda client_id: {"claims": {"at_hash": "b2YgYW5vdGhlciB0b2tlbg"}},
@@ -94,14 +94,14 @@ ATTACKS = {
     ),
     "signature": (
         lambda client_id: {"signed": "another key"},
-        lambda patch: patch(openid.jwt, "decode", unverified),
+        lambda patch: patch(id_tokens.jwt, "decode", unverified),
     ),
     "no signature": (
         lambda client_id: {
             "signed": "none",
             "metadata": {"id_token_signing_alg_values_supported": NONE},
         },
-        lambda patch: patch(openid, "ALGORITHMS", frozenset(NONE)),
+        lambda patch: patch(id_tokens, "ALGORITHMS", frozenset(NONE)),
     ),
     "person at the other endpoint": (
         lambda client_id: {
