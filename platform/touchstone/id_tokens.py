@@ -23,7 +23,10 @@ FAULTS = (JoseError, ValueError, TypeError, KeyError, AttributeError)
 
 def decoded(text: str, keys: Mapping[str, Any], offered: Iterable[str]) -> jwt.Token:
     """Return the token if one of the keys has signed it, by an algorithm that the provider offers and we allow."""
-    registry = JWSRegistry(algorithms=sorted(ALGORITHMS.intersection(offered)), strict_check_header=False)
+    allowed = sorted(ALGORITHMS.intersection(offered))
+    if not allowed:  # to joserfc an empty list would be its own
+        raise ValueError("no algorithm that is allowed")
+    registry = JWSRegistry(algorithms=allowed, strict_check_header=False)
     known = KeySet.import_key_set(keys)  # type: ignore[arg-type]  # whatever the provider sent
     return jwt.decode(text, known, registry=registry)
 

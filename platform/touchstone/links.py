@@ -209,14 +209,20 @@ def join_by_invitation(*, token: str, username: str, password: str) -> User:
 
 
 def invitation_to(address: str) -> AccountLink | None:
-    """Return the newest open invitation to this very address.
+    """Return the newest open invitation to this very address."""
+    found = _open(INVITATION).filter(email__iexact=address).order_by("-pk")
+    return next((link for link in found if is_same_address(link.email, address)), None)
 
-    PostgreSQL takes letters for equal that are not: "ı" in capitals is "I". Only plain letters may differ in case.
+
+def is_same_address(one: str, other: str) -> bool:
+    """Return whether two addresses are one: only plain letters may differ in case.
+
+    A database whose language is not C takes letters for equal that are not: "ı" in capitals is "I".
+
+    >>> is_same_address("Ann@example.org", "ann@Example.org"), is_same_address("mike@example.org", "mıke@example.org")
+    (True, False)
     """
-    for link in _open(INVITATION).filter(email__iexact=address).order_by("-pk"):
-        if link.email == address or (address.isascii() and link.email.lower() == address.lower()):
-            return link
-    return None
+    return one == other or (one.isascii() and other.isascii() and one.lower() == other.lower())
 
 
 def take_invitation(*, link: AccountLink, user: User) -> None:

@@ -138,7 +138,8 @@ def _person(about: Mapping[str, Any]) -> Person:
 
 def has_confirmed_address(about: Mapping[str, Any]) -> bool:
     """Return whether the provider says that the address is the person's; some providers say so in a string."""
-    return about.get("email_verified") in (True, "true")
+    said = about.get("email_verified")
+    return said is True or said == "true"
 
 
 def is_issuer(name: object) -> bool:

@@ -40,14 +40,14 @@ def bob():
 def pages(bob):
     """Return the pages on which a password could be sent, and what it would be sent with."""
     mara = User.objects.create_user("mara", role="manager")
-    new = {"username": "nora", "password": PASSWORD, "repeated": PASSWORD}
+    new = {"password": PASSWORD, "repeated": PASSWORD}
     invitation = create_invitation(campaign=make_campaign(1), user=mara)
     return {
         "/login/": {"username": "bob", "password": PASSWORD},
         "/login/forgotten/": {"username": "bob"},
-        f"/login/invited/{invite(role='manager', actor=mara)[1]}/": new,
+        f"/login/invited/{invite(role='manager', actor=mara)[1]}/": {**new, "username": "nora"},
         f"/login/password/{make_password_link(user=bob, actor=mara)[1]}/": {"password": "a new one 123"},
-        f"/join/{invitation.token}/": new,
+        f"/join/{invitation.token}/": {**new, "username": "nina"},
     }
 
 
