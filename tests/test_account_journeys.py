@@ -125,11 +125,3 @@ def work():
         for job in Job.objects.filter(state="queued").order_by("created_at"):
             jobs.run(job.pk)
         jobs.work(lanes.MAIL)
-
-
-def test_an_invited_stranger_judges_after_6_clicks_and_4_fields(chromium, web, mara):
-    campaign = browser.make_campaign(4, state=Campaign.State.DRAFT, guidelines="Judge.")
-    with page_of(chromium, web, mara) as manager, stranger(chromium) as page:
-        hands = Hands(manager)
-        manager.goto(f"{web}/manage/campaigns/{campaign.pk}/")
-        manager.screenshot(path="/tmp/sso-1.png", full_page=True)

@@ -21,7 +21,7 @@ UnknownKey = InvalidKeyIdError
 FAULTS = (JoseError, ValueError, TypeError, KeyError, AttributeError)
 
 
-def decoded(text: str, keys: Mapping[str, Any], offered: Iterable[str]) -> jwt.Token:
+def decode(text: str, keys: Mapping[str, Any], offered: Iterable[str]) -> jwt.Token:
     """Return the token if one of the keys has signed it, by an algorithm that the provider offers and we allow."""
     allowed = sorted(ALGORITHMS.intersection(offered))
     if not allowed:  # to joserfc an empty list would be its own
@@ -31,7 +31,7 @@ def decoded(text: str, keys: Mapping[str, Any], offered: Iterable[str]) -> jwt.T
     return jwt.decode(text, known, registry=registry)
 
 
-def checked(token: jwt.Token, *, nonce: str, access_token: Any) -> dict[str, Any]:
+def valid_claims(token: jwt.Token, *, nonce: str, access_token: Any) -> dict[str, Any]:
     """Return the claims if each is as it must be."""
     params = {"nonce": nonce, "client_id": settings.OIDC_CLIENT_ID, "access_token": access_token}
     claims = CodeIDToken(token.claims, token.header, claims_options(), params)

@@ -74,7 +74,7 @@ class Person:
 
 
 @dataclass
-class _Known:
+class _Memory:
     """What a process remembers of the provider."""
 
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class _Known:
 
 
 _seats = threading.BoundedSemaphore(2)  # as for the replica: half of the threads go on with other requests
-_known = _Known()
+_known = _Memory()
 
 
 def redirect_uri(path: str) -> str:
@@ -172,10 +172,10 @@ def _claims(token: Mapping[str, Any], nonce: str) -> dict[str, Any]:
     offered = _metadata().get("id_token_signing_alg_values_supported") or ["RS256"]
     try:
         try:
-            found = id_tokens.decoded(id_token, _keys(), offered)
+            found = id_tokens.decode(id_token, _keys(), offered)
         except id_tokens.UnknownKey:  # the provider signs with a new one
-            found = id_tokens.decoded(id_token, _keys(is_missing=True), offered)
-        return id_tokens.checked(found, nonce=nonce, access_token=token.get("access_token"))
+            found = id_tokens.decode(id_token, _keys(is_missing=True), offered)
+        return id_tokens.valid_claims(found, nonce=nonce, access_token=token.get("access_token"))
     except id_tokens.FAULTS as error:
         raise NotBelieved(f"ID token: {error}") from error
 

@@ -49,7 +49,7 @@ class BegunElsewhere(Refused):
     title = "This log-in was begun in another browser or long ago"
 
 
-class Declined(Refused):
+class LogInDeclined(Refused):
     status = 403
     title = "The company's log-in lets nobody in"
 
@@ -64,7 +64,7 @@ WORDS = {
     "BegunElsewhere": _(
         "This log-in was begun in another browser or more than ten minutes ago. Begin again."
     ),
-    "Declined": _("Your company’s log-in did not let you in. Try again, or ask whoever runs it."),
+    "LogInDeclined": _("Your company’s log-in did not let you in. Try again, or ask whoever runs it."),
     "TooManyTries": _("Too many log-ins from here have failed. Try again in a quarter of an hour."),
     "ProviderAway": _("Your company’s log-in does not answer now. Try again in a minute."),
     "NotBelieved": _(
@@ -215,7 +215,7 @@ def _entrance(request: HttpRequest, flow: Flow) -> HttpResponse:
         raise TooManyTries
     code = request.GET.get("code", "")
     if not 0 < len(code) <= LONGEST_CODE:
-        raise Declined
+        raise LogInDeclined
     if not openid.is_issuer(request.GET.get("iss", settings.OIDC_ISSUER)):  # RFC 9207
         raise openid.NotBelieved("iss of the answer")
     person = openid.person_of(code=code, back=reverse(BACK), nonce=flow.nonce, verifier=flow.verifier)

@@ -293,7 +293,7 @@ def test_data_lie_in_declared_volumes_where_the_images_keep_them():
     files = settings.MEDIA_ROOT.relative_to(settings.VAR)
     counts = counters.folder().relative_to(settings.VAR)
     cache = settings.FILES_CACHE.relative_to(settings.VAR)
-    ours = [f"{name}:{folder}/{name}" for name in map(str, (files, cache, counts))]
+    ours = [f"{name}:{folder}/{name}" for name in map(str, (files, cache, counts, "mail"))]
     assert all(mounts[name] == [*ours, "/tmp"] for name in PRODUCT)  # noqa: S108 (a container's own)
     # A new volume gets the owner that the image's folder has.
     (made,) = [line for line in instructions("RUN") if "--owner touchstone" in line]

@@ -54,7 +54,7 @@ def _kind(letter: Letter) -> str:
 
 @require_POST
 @managers_only
-def again(request: HttpRequest, letter_id: uuid.UUID) -> HttpResponse:
+def resend(request: HttpRequest, letter_id: uuid.UUID) -> HttpResponse:
     """Send a letter again that was given up, or that may have arrived."""
     letter = get_object_or_404(Letter, pk=letter_id)
     if send_again(letter):

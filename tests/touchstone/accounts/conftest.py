@@ -18,5 +18,5 @@ def provider(started_provider, settings, monkeypatch):
     started_provider.lie()
     for name, value in started_provider.register().items():
         setattr(settings, name, value)
-    monkeypatch.setattr(openid, "_known", openid._Known())
+    monkeypatch.setattr(openid, "_known", openid._Memory())
     return started_provider

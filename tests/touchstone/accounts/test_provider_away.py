@@ -144,4 +144,4 @@ def test_pages_are_answered_while_the_provider_hangs(provider, child_environment
             thread.join(60)
     connections.close_all()
     assert statuses == [503] * 10
-    assert max(seconds) < 1.5
+    assert max(seconds) < openid.READ_SECONDS - 0.5, "so long each of the two that ask waits for the provider"

@@ -4,6 +4,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+import touchstone.tasks  # noqa: F401 (registers the kinds of job)
 from touchstone import jobs, lanes
 from touchstone.letters.queueing import one_time_secret, queue_letter
 from touchstone.models import Event, Job, Letter, User
