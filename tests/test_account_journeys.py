@@ -12,7 +12,6 @@ from hands import Hands
 from mail_server import mail_server
 
 import judging.tasks  # noqa: F401 (registers the kinds of job)
-from judging.models import Campaign
 from touchstone import embedded, jobs, lanes
 from touchstone.models import Job, User
 

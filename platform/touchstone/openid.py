@@ -149,7 +149,7 @@ def is_issuer(name: object) -> bool:
 
 def is_same_person(about: Mapping[str, Any], claims: Mapping[str, Any]) -> bool:
     """Return whether both are about one subject: else somebody else's address would be taken for theirs."""
-    return about.get("sub") == claims["sub"]
+    return bool(about.get("sub") == claims["sub"])
 
 
 def _text(value: Any, longest: int) -> str:
@@ -265,7 +265,7 @@ def _asking() -> Iterator[None]:
 
 def _ask(
     method: str, url: str, *, content: str = "", headers: Mapping[str, str] | None = None
-) -> tuple[int, Any]:
+) -> tuple[int, dict[str, Any]]:
     """Return status and JSON object of the answer, an empty one where it is none."""
     if not is_secure(url):
         raise NotBelieved(f"address: {url[:200]}")

@@ -90,6 +90,7 @@ def numbers():
 @pytest.fixture
 def ada(tmp_path, settings, client):
     """She manages, judges with comments, uploads, invites, joins, has a key and a webhook, and made a release."""
+    User.objects.create(username="mara", role="manager")  # the last active manager could not be erased
     user = User(username=LOGIN, email=LOGIN, first_name="Ada", last_name="Lovelace", role="manager")
     user.set_password("a long password 1")
     user.save()
