@@ -2,7 +2,8 @@
 
 The requests are ours, like those of webhooks: no redirects, no proxy, few bytes, and an end to the whole. At most two
 of a web process's four threads wait for the provider, and once it did not answer, for some seconds nobody asks it: what
-is slow there delays nobody who judges.
+is slow there delays nobody who judges. Authlib is loaded by the functions that use it, when somebody logs in: with
+cryptography it would slow down the start of every command.
 """
 
 import json
@@ -16,9 +17,6 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
-from authlib.oauth2.auth import ClientAuth
-from authlib.oauth2.rfc6749.parameters import prepare_grant_uri, prepare_token_request
-from authlib.oauth2.rfc7636 import create_s256_code_challenge
 from django.conf import settings
 
 from judging.services.errors import Refused
@@ -99,6 +97,9 @@ def redirect_uri(path: str) -> str:
 
 def authorization_url(*, back: str, state: str, nonce: str, verifier: str) -> str:
     """Return where to send somebody who wants to log in."""
+    from authlib.oauth2.rfc6749.parameters import prepare_grant_uri
+    from authlib.oauth2.rfc7636 import create_s256_code_challenge
+
     with _asking():
         url: str = prepare_grant_uri(
             _metadata()["authorization_endpoint"],
@@ -163,7 +164,6 @@ def _text(value: Any, longest: int) -> str:
 
 def _claims(token: Mapping[str, Any], nonce: str) -> dict[str, Any]:
     """Return the claims of the ID token: signed by the provider, for us, now, and for this very log-in."""
-    # Loaded when somebody logs in: cryptography would be a tenth of every command's start.
     from touchstone import id_tokens
 
     id_token = token.get("id_token")
@@ -197,6 +197,8 @@ def _userinfo(token: Mapping[str, Any], claims: Mapping[str, Any]) -> dict[str, 
 
 
 def _token(code: str, back: str, verifier: str) -> dict[str, Any]:
+    from authlib.oauth2.rfc6749.parameters import prepare_token_request
+
     url = _metadata()["token_endpoint"]
     body = prepare_token_request("authorization_code", "", back, code=code, code_verifier=verifier)
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
@@ -209,8 +211,10 @@ def _token(code: str, back: str, verifier: str) -> dict[str, Any]:
     return token
 
 
-def _client_auth() -> ClientAuth:
+def _client_auth() -> Any:
     """Return the client's proof of who it is, in the header unless the provider wants it in the body."""
+    from authlib.oauth2.auth import ClientAuth
+
     methods = _metadata().get("token_endpoint_auth_methods_supported") or ["client_secret_basic"]
     if "client_secret_basic" in methods or "client_secret_post" not in methods:
         # RFC 6749, 2.3.1: both parts are encoded as in a form before they are joined.
