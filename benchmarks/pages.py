@@ -1,6 +1,6 @@
 """Measure every page and every read of the API on a campaign of a million judgments: 100 runs, 500 assessors.
 
-    python benchmarks/pages.py [--judgments 100000] [--requests 20] [--json]
+    python benchmarks/pages.py [--judgments 100000] [--requests 20] [--only items] [--keep FOLDER] [--json]
 
 The addresses are those of the resolver, asked as the manager, the researcher and an assessor who may see them, through
 the whole product (middleware, session, templates) in one process. For each: the median and the 95th percentile of the
@@ -8,11 +8,13 @@ answer's wall-clock time, and how many SQL statements it took. Goals: p95 below 
 first answer, which also draws what is kept afterwards, is given beside.
 
 The peer, in the same run, is the same product on a campaign of a hundredth of the judgments: the ratio says whether
-the cost of a page grows with the campaign.
+the cost of a page grows with the campaign. `--only` asks only addresses whose names contain a word, and `--keep` leaves
+the databases in a folder, where the next run finds them made.
 """
 
 import argparse
 import json
+import pickle
 import statistics
 import sys
 import time
@@ -24,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from parts import throwaway
+from parts.rare_values import RARE_WORD
 
 EACH, ASSESSORS, RUNS, SEED, SMALLER = 4, 500, 100, 1, 100
 MEASURES = ["P@10", "DCG@10"]
@@ -31,41 +34,76 @@ GOAL_MILLISECONDS, GOAL_STATEMENTS = 300.0, 12
 PAGES = {"text/html", "application/json"}  # pages and answers; the rest is files to download
 ROLES = ["manager", "researcher", "assessor"]
 QUERIES = {"console:pair": {"a": "system000", "b": "system099"}}
-# Every filter and order of the lists, with values that most rows have and with rare ones that few or none have.
+# Every filter and order of the lists, with values that most rows have, and with rare ones that few or none have
+# (parts/rare_values.py).
 FILTERS: dict[str, list[dict[str, str]]] = {
-    "topic_id": [{"topic_id": "0001"}],
-    "doc_id": [{"doc_id": "clueweb09-en0001-00001"}],
-    "q": [{"q": "document"}, {"q": "nowhere"}],
+    "topic_id": [{"topic_id": "0001"}, {"topic_id": "no-such-topic"}],
+    "doc_id": [{"doc_id": "clueweb09-en0001-00001"}, {"doc_id": "no-such-document"}],
+    "q": [{"q": "document"}, {"q": RARE_WORD}, {"q": "nowhere"}],
     "state": [{"state": key} for key in ("open", "partly", "complete", "stuck", "decided")],
-    "purpose": [{"purpose": key} for key in ("judge", "audit", "void")],
-    "grade": [{"grade": "0"}, {"grade": "3"}],
-    "spread": [{"spread": "1"}, {"spread": "3"}],
-    "assessor": [{"assessor": "judge7"}, {"assessor": "judge7", "grade": "3"}],
-    "obstacle": [{"obstacle": "any"}, {"obstacle": "harmful"}],
+    "purpose": [{"purpose": key} for key in ("judge", "check", "audit", "silver", "void")],
+    "grade": [{"grade": "0"}, {"grade": "3"}, {"grade": "8"}, {"grade": "9"}],
+    "spread": [{"spread": "1"}, {"spread": "2"}, {"spread": "3"}],
+    "assessor": [{"assessor": "judge7"}, {"assessor": "judged-once"}, {"assessor": "nobody"}],
+    "obstacle": [{"obstacle": "any"}, {"obstacle": "harmful"}, {"obstacle": "language"}],
     "comment": [{"comment": "yes"}],
-    "since": [{"since": "2026-01-05"}],
-    "before": [{"before": "2020-01-01"}],
-    "seconds_below": [{"seconds_below": "1"}, {"assessor": "judge7", "order": "seconds"}],
-    "seconds_above": [{"seconds_above": "5"}],
-    "tier": [{"tier": "gold"}],
-    "kind": [{"kind": "machine"}],
+    "since": [{"since": "2026-01-05"}, {"since": "2026-01-12T13:30"}, {"since": "2099-01-01"}],
+    "before": [{"before": "2026-01-05"}, {"before": "2026-01-01T00:05"}, {"before": "2020-01-01"}],
+    "seconds_below": [{"seconds_below": "30"}, {"seconds_below": "1"}, {"seconds_below": "0.1"}],
+    "seconds_above": [{"seconds_above": "5"}, {"seconds_above": "34.76"}, {"seconds_above": "40"}],
+    "tier": [{"tier": "bronze"}, {"tier": "gold"}, {"tier": "silver"}],
+    "kind": [{"kind": "human"}, {"kind": "machine"}],
 }
-ORDERS = [
-    {"order": f"{sign}{key}"} for key in ("newest", "spread", "influence", "seconds") for sign in ("", "-")
+# Several at once: of two that many rows meet, none may meet both.
+TOGETHER: list[dict[str, str]] = [
+    {"assessor": "judge7", "grade": "3"},
+    {"assessor": "judge7", "grade": "9"},
+    {"assessor": "judge7", "obstacle": "harmful"},
+    {"grade": "0", "comment": "yes"},
+    {"grade": "3", "obstacle": "any"},
+    {"grade": "3", "state": "partly"},
+    {"grade": "3", "q": "document"},
+    {"grade": "3", "q": RARE_WORD},
+    {"grade": "3", "spread": "1"},
+    {"purpose": "audit", "grade": "3"},
+    {"purpose": "check", "state": "open"},
+    {"purpose": "judge", "obstacle": "any"},
+    {"state": "complete", "spread": "3"},
+    {"topic_id": "0250", "grade": "9"},
+    {"since": "2026-01-02", "before": "2026-01-03", "grade": "3"},
 ]
-WORDS = [{"q": "document"}, {"q": "nowhere"}]
+OF_JUDGMENTS: list[dict[str, str]] = [
+    {"assessor": "judge7", "order": "seconds"},
+    {"topic_id": "0001", "order": "-seconds"},
+    {"before": "2026-01-05", "order": "-id"},
+    {"before": "2026-01-01T00:05", "order": "-id"},
+    {"seconds_below": "2.1", "grade": "3"},
+    {"tier": "gold", "grade": "0"},
+]
+OF_ITEMS: list[dict[str, str]] = [
+    *(
+        {"order": f"{sign}{key}"}
+        for key in ("newest", "spread", "influence", "seconds")
+        for sign in ("", "-")
+    ),
+    *({"order": key, "spread": "3"} for key in ("-newest", "-influence", "-seconds", "topic")),
+    {"order": "-newest", "grade": "9"},
+    {"order": "-influence", "grade": "3"},
+    {"order": "-newest", "q": RARE_WORD},
+]
+WORDS = [{"q": "document"}, {"q": RARE_WORD}, {"q": "nowhere"}]
 
 
-def _prepared(root: Path, n_judgments: int) -> Any:
-    """Return the world of a campaign with so many judgments, computed once."""
+def _prepared(root: Path, n_judgments: int) -> tuple[dict[str, Any], dict[str, int]]:
+    """Return the names in a world with so many judgments, computed once, and the keys of the people by their role."""
     import worlds
-    from parts import large_campaign
+    from parts import large_campaign, rare_values
 
     from analytics.services.recomputation import recompute
     from judging.models import Assessor, CollectionMember
     from touchstone.models import WorkerHeartbeat
 
-    (root / "runs").mkdir()
+    (root / "runs").mkdir(exist_ok=True)
     campaign = large_campaign.make(
         root / "runs",
         n_items=n_judgments // EACH,
@@ -86,10 +124,27 @@ def _prepared(root: Path, n_judgments: int) -> Any:
     bob = next(person for person in assessors.order_by("pk") if person.campaign_id)
     people["assessor"] = bob.user
     WorkerHeartbeat.objects.get_or_create(name="benchmark", defaults={"seen_at": campaign.created_at})
-    return worlds.World(campaign, worlds.names_of(campaign, people["manager"], bob)), people
+    world = worlds.World(campaign, worlds.names_of(campaign, people["manager"], bob))
+    rare_values.make(campaign, people["manager"])
+    return world.names, {role: person.pk for role, person in people.items()}
 
 
-def _measure(world: Any, people: dict[str, Any], n_requests: int) -> list[dict[str, Any]]:
+def _kept(root: Path, n_judgments: int) -> tuple[Any, dict[str, Any]]:
+    """Return the world and its people, made by this run or by one before."""
+    import worlds
+
+    from judging.models import Campaign
+    from touchstone.models import User
+
+    made = root / "world.pickle"
+    if not made.exists():
+        made.write_bytes(pickle.dumps(_prepared(root, n_judgments)))
+    names, people = pickle.loads(made.read_bytes())  # noqa: S301 (this program wrote it)
+    world = worlds.World(Campaign.objects.get(pk=names["campaign_id"]), names)
+    return world, {role: User.objects.get(pk=pk) for role, pk in people.items()}
+
+
+def _measure(world: Any, people: dict[str, Any], n_requests: int, only: str) -> list[dict[str, Any]]:
     """Return a row for every address that answers a GET with 200, and the role that asked."""
     import worlds
     from django.test import Client
@@ -100,7 +155,11 @@ def _measure(world: Any, people: dict[str, Any], n_requests: int) -> list[dict[s
         client = Client(raise_request_exception=False, SERVER_NAME="localhost")
         client.force_login(people[role])
         for route in worlds.routes():
-            if route.name in {row["route"] for row in rows} or route.name == "logout":
+            if (
+                route.name in {row["route"] for row in rows}
+                or route.name == "logout"
+                or only not in route.name
+            ):
                 continue
             address = reverse(route.name, kwargs=world.arguments(route))
             for query in [QUERIES.get(route.name, {}), *_variants(route.name)]:
@@ -121,7 +180,7 @@ def _variants(name: str) -> list[dict[str, str]]:
     if kind is None:
         return WORDS if name in ("console:documents", "console:collection-topics") else []
     asked = [query for one in TABLE if kind in one.lists for query in FILTERS[one.name]]
-    return asked + (ORDERS if kind == ITEMS else [])
+    return asked + TOGETHER + (OF_ITEMS if kind == ITEMS else OF_JUDGMENTS)
 
 
 def _of_address(client: Any, address: str, query: dict[str, str], n_requests: int) -> dict[str, Any] | None:
@@ -153,13 +212,13 @@ def _of_address(client: Any, address: str, query: dict[str, str], n_requests: in
     }
 
 
-def _child(n_judgments: int, n_requests: int) -> list[dict[str, Any]]:
-    with throwaway.folder() as root, throwaway.migrated(root):
+def _child(n_judgments: int, n_requests: int, only: str, keep: Path | None) -> list[dict[str, Any]]:
+    with throwaway.folder(keep and keep / str(n_judgments)) as root, throwaway.migrated(root):
         from django.core.management import call_command
 
         call_command("collectstatic", interactive=False, verbosity=0)
-        world, people = _prepared(root, n_judgments)
-        return _measure(world, people, n_requests)
+        world, people = _kept(root, n_judgments)
+        return _measure(world, people, n_requests, only)
 
 
 def _report(n_judgments: int, rows: list[dict[str, Any]], small: list[dict[str, Any]]) -> dict[str, Any]:
@@ -204,19 +263,21 @@ def main() -> None:
     )
     parser.add_argument("--judgments", type=int, default=1_000_000)
     parser.add_argument("--requests", type=int, default=20)
+    parser.add_argument("--only", default="")
+    parser.add_argument("--keep", type=Path)
     parser.add_argument("--json", action="store_true")
     # Django is set up for one database only: the small campaign has a process of its own.
     for hidden in ("--part", "--seconds"):
         parser.add_argument(hidden, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.part:
-        print(json.dumps({"rows": _child(options.judgments, options.requests)}))
+        print(json.dumps({"rows": _child(options.judgments, options.requests, options.only, options.keep)}))
         return
     n_small = options.judgments // SMALLER
+    asked = [f"--requests={options.requests}", f"--only={options.only}"]
+    asked += [f"--keep={options.keep.resolve()}"] if options.keep else []
     rows, small = (
-        throwaway.in_child(__file__, "rows", 1200, f"--judgments={n}", f"--requests={options.requests}")[
-            "rows"
-        ]
+        throwaway.in_child(__file__, "rows", 1200, f"--judgments={n}", *asked)["rows"]
         for n in (options.judgments, n_small)
     )
     report = _report(options.judgments, rows, small)

@@ -7,6 +7,7 @@ takes of a group can always be dealt out so that no item has them twice: the flo
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -140,9 +141,8 @@ class _Graph:
         self.supply = self.n * np.array([group.places for group in groups], dtype=np.int64)
         sizes = np.array([len(group.who) for group in groups], dtype=np.int64)
         self.group = np.repeat(np.arange(n_groups), sizes)
-        self.person = np.fromiter(
-            (one for group in groups for one in group.who), dtype=np.int64, count=int(sizes.sum())
-        )
+        everybody = chain.from_iterable(group.who for group in groups)
+        self.person = np.fromiter(everybody, dtype=np.int64, count=int(sizes.sum()))
         could = np.bincount(self.person, weights=self.n[self.group], minlength=n_people).astype(np.int64)
         limit = [n if quota is None else min(n, quota) for n, quota in zip(could.tolist(), left, strict=True)]
         self.limit = np.array(limit, dtype=np.int64)

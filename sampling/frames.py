@@ -5,6 +5,7 @@ import io
 import uuid
 from collections import Counter
 from collections.abc import Sequence
+from operator import attrgetter
 
 import numpy as np
 import polars as pl
@@ -165,6 +166,8 @@ SELECT t.topic_id, d.doc_id, g.grade
 
 def newest_draw(campaign: Campaign) -> Draw | None:
     """Return the campaign's last batch, whose frame contains all earlier ones."""
+    if "draws" in getattr(campaign, "_prefetched_objects_cache", ()):
+        return max(campaign.draws.all(), key=attrgetter("batch"), default=None)
     return campaign.draws.order_by("-batch").first()
 
 

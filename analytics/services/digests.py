@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 from django.db import connection
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models.fields.json import KT
 from django.utils import timezone
 
 from analytics.frames import CampaignArrays
@@ -21,9 +22,11 @@ from analytics.models import Computation, ItemDigest
 from analytics.services.confusions import ConfusionCounts
 from analytics.services.disputed import doubtful_labels
 from judging.kinds import ITEM_COLUMNS
-from judging.models import Campaign
+from judging.models import Campaign, Item
+from judging.services.few import keys_of_few
 from judging.services.filtered import FilteredRows
 from judging.services.imports import TOOK_BACK
+from judging.services.queries import about_items, with_keys
 from touchstone.models import Event
 
 AT_ONCE = 5000
@@ -133,24 +136,37 @@ def items_by_digest(
 
     Only items that were judged have a place in such an order.
     """
-    if order is None:
-        apart = Q() if spread is None else Q(digest__spread__gte=spread)
-        return replace(found, rest=found.rest & apart if found.rest is not None else apart or None)
-    asked: dict[str, Any] = {"digest__campaign": campaign_id, f"{ORDERS[order]}__isnull": False}
-    if spread is not None:
-        asked["digest__spread__gte"] = spread
-    return FilteredRows(found.rows.filter(**asked).select_related("digest"), found.rest, "digest__item_id")
+    if order is not None:
+        asked = {"digest__campaign": campaign_id, f"{ORDERS[order]}__isnull": False}
+        rows = found.rows.filter(**asked).select_related("digest")
+        found = FilteredRows(rows, found.rest, "digest__item_id")
+    if spread is None:
+        return found
+    if order == "spread":
+        return replace(found, rows=found.rows.filter(digest__spread__gte=spread))
+    few = keys_of_few(_apart(spread).filter(campaign=campaign_id))
+    return _besides(found, Q(digest__spread__gte=spread)) if few is None else found.among(few)
 
 
-def judgments_by_digest(found: FilteredRows, spread: int | None) -> FilteredRows:
+def judgments_by_digest(found: FilteredRows, campaign_id: uuid.UUID, spread: int | None) -> FilteredRows:
     """Return the judgments of items that are `spread` grades apart or more."""
     if spread is None:
         return found
-    apart = Q(Exists(ItemDigest.objects.filter(item=OuterRef("item"), spread__gte=spread)))
-    return replace(found, rest=apart if found.rest is None else found.rest & apart)
+    few = keys_of_few(_apart(spread).filter(campaign=campaign_id))
+    if few is None:
+        return _besides(found, Q(Exists(_apart(spread).filter(item=OuterRef("item")))))
+    return FilteredRows(about_items(found.complete(), with_keys(Item.objects.all(), few)), None)
 
 
-def digested_at(computation: Computation | None) -> datetime | None:
-    """Return as of when the digests are; None where there are none yet."""
-    at = computation.activity.get("digests", {}).get("at") if computation else None
-    return datetime.fromisoformat(at) if at else None
+def _apart(spread: int) -> QuerySet[ItemDigest]:
+    return ItemDigest.objects.filter(spread__gte=spread)
+
+
+def _besides(found: FilteredRows, condition: Q) -> FilteredRows:
+    return replace(found, rest=condition if found.rest is None else found.rest & condition)
+
+
+def newest_digests_at(campaign: OuterRef) -> Subquery:
+    """Return as of when the digests of a query's campaign are, as they were stored; None where there are none yet."""
+    newest = Computation.objects.filter(campaign=campaign).order_by("-id")
+    return Subquery(newest.values(at=KT("activity__digests__at"))[:1])

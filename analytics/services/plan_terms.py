@@ -121,7 +121,7 @@ def _known_pair(campaign: Campaign, run: str, against: str) -> tuple[str, str]:
             raise TermsRefused("run", "the collection has no runs")
     else:
         named = [("run", run), ("against", against)]
-        known = campaign.collection.runs.filter(run_id__in=[run, against]).values_list("run_id", flat=True)
+        known = _tags(campaign)
         for field, name in named:
             if name and name not in known:
                 raise TermsRefused(field, f"the collection has no run {name!r}")
@@ -141,5 +141,10 @@ def usual_pair(campaign: Campaign) -> tuple[str, str]:
     draw = newest_draw(campaign)
     if draw is not None and draw.question == "pair":
         return tuple(draw.parameters["runs"][:2])
-    runs = list(campaign.collection.runs.values_list("run_id", flat=True)[:2])
-    return (runs[0], runs[1]) if len(runs) > 1 else (runs[0] if runs else "", "")
+    first, second, *_ = [*_tags(campaign), "", ""]
+    return first, second
+
+
+def _tags(campaign: Campaign) -> list[str]:
+    """Return the tags of the runs, in their order."""
+    return [run.run_id for run in campaign.collection.runs.all()]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from django.db.models import OuterRef, Q, Subquery
 
 from analytics.estimation.claims import LIKE_THESE
 from analytics.estimation.estimate import Z95, Floats, Refusal, quantiles95
@@ -20,7 +21,6 @@ from analytics.services.claim_intervals import OLDER
 from analytics.services.papers_plan import PapersPlan, papers_plans
 from analytics.services.plan_family import FamilyTest, family_test
 from analytics.services.plan_terms import Terms
-from analytics.services.recomputation import latest_computation
 from judging.models import Campaign
 from sampling.frames import newest_draw
 from sampling.measures.families import grade_gains
@@ -131,13 +131,14 @@ class Plan:
 
 def plan(*, campaign: Campaign, terms: Terms) -> Plan:
     """Return what to buy next: a look at one estimate, and arithmetic."""
-    computation = latest_computation(campaign=campaign)
-    found = _estimate(computation, terms) if computation else None
+    computation = _computation(campaign)
+    rows = _estimates(computation, terms) if computation else []
+    found = next((row for row in rows if bool(row.run_b_id) == bool(terms.against)), None)
     draw = newest_draw(campaign)
     if computation is None or found is None or draw is None:
         return Plan(terms, "there are no numbers for this question yet: a plan needs the newest numbers")
     tested = family_test(computation, found, terms)
-    topics = _topic_differences(computation, found, terms) if terms.claim is LIKE_THESE else None
+    topics = _topic_differences(rows, found, terms) if terms.claim is LIKE_THESE else None
     refusal = _refusal(computation, found, draw) or (topics.reason if isinstance(topics, Refusal) else "")
     refusal = refusal or (tested.refusal if tested else "")
     if refusal or isinstance(topics, Refusal):
@@ -157,7 +158,7 @@ def plan(*, campaign: Campaign, terms: Terms) -> Plan:
     if state.half_width == 0:
         reason = "nothing is left to buy: every document it depends on is judged and audited"
         return Plan(terms, reason, computation, found, tested)
-    k = _explained_share(campaign, computation, terms.measure)
+    k = _explained_share(campaign, computation.pooled_counts, terms.measure)
     bronze = "" if k is None else bronze_words(k, terms.cost_judgment, terms.cost_gold)
     known = Plan(terms, "", computation, found, tested, state, informativeness=k, bronze=bronze)
     planned = _plan_of(known, state, topics)
@@ -183,19 +184,13 @@ def _refusal(computation: Computation, found: Estimate, draw: Draw) -> str:
     return ""
 
 
-def _topic_differences(computation: Computation, found: Estimate, terms: Terms) -> Floats | Refusal:
+def _topic_differences(stored: list[Estimate], found: Estimate, terms: Terms) -> Floats | Refusal:
     """Return n times every topic's part of the number, whose mean it is and whose spread is that of topics."""
     if found.value is None:
         return Refusal(found.refusal)
     runs = [terms.run, terms.against] if terms.against else [terms.run]
-    rows = computation.estimates.filter(
-        measure=terms.measure,
-        method=REPORTED.key,
-        run_b=None,
-        run__run_id__in=runs,
-        topic_values__isnull=False,
-    )
-    values = {run: np.array(stored) for run, stored in rows.values_list("run__run_id", "topic_values")}
+    own = [row for row in stored if row.run_b_id is None and row.topic_values is not None]
+    values = {row.run.run_id: np.array(row.topic_values) for row in own}
     if len(values) < len(runs):
         return Refusal(f"{OLDER}, or plan for these topics")
     z: Floats = values[runs[0]] - (values[runs[1]] if terms.against else 0.0)
@@ -204,15 +199,24 @@ def _topic_differences(computation: Computation, found: Estimate, terms: Terms) 
     return z
 
 
-def _estimate(computation: Computation, terms: Terms) -> Estimate | None:
-    """Return the corrected estimate; of a pair in the order in which it is stored, which does not matter here."""
-    rows = computation.estimates.filter(measure=terms.measure, method=REPORTED.key)
-    if not terms.against:
-        return rows.filter(run__run_id=terms.run, run_b=None).first()
-    pair = rows.filter(
-        run__run_id__in=(terms.run, terms.against), run_b__run_id__in=(terms.run, terms.against)
-    )
-    return pair.first()
+def _computation(campaign: Campaign) -> Any:
+    """Return the newest computation with the errors of all judges together; None where there is none."""
+    pooled = ConfusionEstimate.objects.filter(
+        computation=OuterRef("pk"), scope=ConfusionEstimate.Scope.POOLED
+    ).order_by("pk")
+    rows = campaign.computations.annotate(pooled_counts=Subquery(pooled.values("counts")[:1]))
+    return rows.order_by("-id").first()
+
+
+def _estimates(computation: Computation, terms: Terms) -> list[Estimate]:
+    """Return the corrected estimates of the runs and of the pair.
+
+    The pair's is in the order in which it is stored, which does not matter here.
+    """
+    named = [name for name in (terms.run, terms.against) if name]
+    asked = Q(run_b=None) | Q(run_b__run_id__in=named)
+    rows = computation.estimates.filter(asked, measure=terms.measure, method=REPORTED.key)
+    return list(rows.filter(run__run_id__in=named).select_related("run").order_by("pk"))
 
 
 def _plan_of(known: Plan, state: State, topics: Floats | None) -> Plan:
@@ -250,11 +254,11 @@ def _exact_gold(campaign: Campaign, draw: Draw, planned: Plan, state: State) -> 
     terms, computation, found = planned.terms, planned.computation, planned.estimate
     if state.gold <= 0 or computation is None or found is None:
         return None
-    runs = {run.run_id: run for run in campaign.collection.runs.filter(run_id__in=[terms.run, terms.against])}
+    runs = {run.run_id: run for run in campaign.collection.runs.all()}
     counted = census_documents(
         campaign, draw, parse_linear(terms.measure), runs[terms.run], runs.get(terms.against)
     )
-    n_drawn = sum(campaign.draws.values_list("n_drawn", flat=True))
+    n_drawn = sum(batch.n_drawn for batch in campaign.draws.all())
     is_exact = counted.is_whole and computation.n_items >= n_drawn and found.outside_low is None
     after = replace(state, gold=0.0, drawing=0.0 if is_exact else state.drawing)
     cost = terms.cost_gold * len(counted.lacking)
@@ -278,6 +282,8 @@ def _exact_gold(campaign: Campaign, draw: Draw, planned: Plan, state: State) -> 
 
 def _has_census(campaign: Campaign, terms: Terms) -> bool:
     """Return whether a census of this question was made, whichever of its runs was named first."""
+    if not getattr(campaign, "has_census", True):
+        return False
     made = campaign.audits.filter(strategy=CENSUS, tier=AuditTier.GOLD)
     asked = sorted((terms.run, terms.against))
     return any(
@@ -357,13 +363,12 @@ def bronze_words(k: float, cost_judgment: float, cost_gold: float) -> str:
     return f"{share} Worth buying: gold labels alone would cost {times:.2g} times as much for the same half-width."
 
 
-def _explained_share(campaign: Campaign, computation: Computation, measure: str) -> float | None:
+def _explained_share(campaign: Campaign, pooled: Any, measure: str) -> float | None:
     """Return K, the share of the gold gains' spread that one judgment explains, from all judges' errors together."""
-    pooled = computation.confusions.filter(scope=ConfusionEstimate.Scope.POOLED).first()
     if pooled is None:
         return None
     parsed = parse_linear(measure)
-    counts = np.array(pooled.counts, dtype=np.float64)
+    counts = np.array(pooled, dtype=np.float64)
     gains = grade_gains(
         parsed, campaign.scale.gains(), parsed.relevant_grade or campaign.scale.relevant_grade
     )

@@ -21,17 +21,18 @@ PASSWORD = "of-the-benchmark"
 
 
 @contextlib.contextmanager
-def folder() -> Iterator[Path]:
-    """Yield an empty folder, and keep this process away from a stack that runs on this machine."""
-    made = Path(tempfile.mkdtemp(prefix="touchstone-benchmark-"))
+def folder(kept: Path | None = None) -> Iterator[Path]:
+    """Yield an empty folder, or one that is kept, and keep this process away from a stack that runs on this machine."""
+    made = kept or Path(tempfile.mkdtemp(prefix="touchstone-benchmark-"))
     # Before Django reads its settings.
     os.environ["TOUCHSTONE_VAR"] = str(made / "var")
     os.environ["JUDGING_REQUESTS"] = "1000000000"  # of a session: these callers are faster than people
-    (made / "var").mkdir()
+    (made / "var").mkdir(parents=True, exist_ok=True)
     try:
         yield made
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        if kept is None:
+            shutil.rmtree(made, ignore_errors=True)
 
 
 @contextlib.contextmanager

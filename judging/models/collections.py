@@ -4,7 +4,7 @@ import uuid
 
 from django.conf import settings
 from django.contrib.postgres.indexes import GinIndex
-from django.contrib.postgres.search import SearchVector
+from django.contrib.postgres.search import SearchQuery, SearchVector
 from django.db import models
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Left
@@ -18,6 +18,11 @@ LONGEST_INDEXED = 10_000  # characters: PostgreSQL's list of words has an upper 
 def words_of(field: str) -> SearchVector:
     """Return the words of a text as the index of words has them: as they are written, in any language."""
     return SearchVector(Left(field, LONGEST_INDEXED), config="simple")
+
+
+def words_asked(text: str) -> SearchQuery:
+    """Return the query for all the words of a text: the index serves it, whatever is asked."""
+    return SearchQuery(text, config="simple", search_type="plain")
 
 
 class CollectionQuerySet(models.QuerySet["Collection"]):

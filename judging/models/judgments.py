@@ -79,7 +79,7 @@ class Slot(models.Model):
     lease_until = models.DateTimeField(null=True)
     # Copies, so that a claim reads one index: whose, which topic, in which order. The first two never change; the
     # place is that of the layout, but where a campaign judges by what it tells open slots change places.
-    campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="slots")
+    campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="slots", db_index=False)
     topic = models.ForeignKey(Topic, on_delete=models.PROTECT, db_index=False)
     position = models.PositiveIntegerField()
 
@@ -122,6 +122,8 @@ class Slot(models.Model):
                 condition=~Q(state="done"),
             ),
             models.Index(name="judging_slot_leases", fields=["assessor"], condition=Q(state="leased")),
+            # For lists by purpose, and counts by topic.
+            models.Index(name="judging_slot_purposes", fields=["campaign", "purpose", "topic", "state"]),
         ]
 
     def __str__(self) -> str:
@@ -205,9 +207,10 @@ class Judgment(models.Model):
                 condition=Q(grade__isnull=True),
             ),
             models.Index(F("id").desc(), name="judging_judgment_comments", condition=~Q(comment="")),
-            # For lists by time, and of one assessor's by seconds.
+            # For lists by time, of one assessor's by seconds, and by a grade that few give.
             models.Index(name="judging_judgment_times", fields=["created_at", "id"]),
             models.Index(name="judging_judgment_pace", fields=["assessor", "active_milliseconds", "id"]),
+            models.Index(name="judging_judgment_grades", fields=["assessor", "grade", "id"]),
         ]
 
     def __str__(self) -> str:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from django.contrib.postgres.search import SearchQuery
-from django.db.models import Exists, Model, OuterRef, Q, QuerySet
+from django.db.models import Exists, Model, OuterRef, QuerySet
 
 from judging.models import Campaign, Collection, Document, Item, Run, Topic
-from judging.models.collections import words_of
+from judging.models.collections import words_asked, words_of
 from judging.rankings import first_documents, ranks_of_document
+from judging.services.queries import with_keys
 from touchstone.files import local
 from touchstone.models import User
 
@@ -34,10 +34,15 @@ def topics_found(collection: Collection, asked: str) -> QuerySet[Topic]:
 def _search(rows: QuerySet[Rows], name: str, asked: str) -> QuerySet[Rows]:
     if not asked:
         return rows
-    query = SearchQuery(asked, config="simple", search_type="websearch")
     # The words first, and so many at most: a walk in the order of ids would read every title of the collection.
-    titled = rows.annotate(words=words_of("title")).filter(words=query).order_by().values("pk")[:MOST_FOUND]
-    return rows.filter(Q(**{name: asked}) | Q(pk__in=titled))
+    called = rows.filter(**{name: asked}).order_by().values("pk")
+    titled = (
+        rows.annotate(words=words_of("title"))
+        .filter(words=words_asked(asked))
+        .order_by()
+        .values("pk")[:MOST_FOUND]
+    )
+    return with_keys(rows, called.union(titled, all=True))
 
 
 # -- in runs --------------------------------------------------------------------------------------------------

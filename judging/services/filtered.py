@@ -5,16 +5,18 @@ for `rest`, never at the whole campaign (touchstone/api/pagination.py); a downlo
 """
 
 import uuid
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.contrib.postgres.search import SearchVectorExact
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 
-from judging.models import Adjudication, Item, Judgment, PlacesLeft, Slot, StuckItem
-from judging.services.queries import about_items, items_about, judgments_of
+from judging.models import Adjudication, Item, Judgment, Slot, StuckItem
+from judging.models.collections import words_asked, words_of
+from judging.services.few import few_rows
+from judging.services.queries import about_items, items_about, judgments_of, with_keys
 
-FEW_STUCK = 2000  # more of them are found soon enough among all
 WANTED = [Slot.Purpose.JUDGE, Slot.Purpose.CHECK]
 # The lookup of a judgment for each filter of judgments that is one condition on its row.
 CONDITIONS: dict[str, str] = {
@@ -24,9 +26,9 @@ CONDITIONS: dict[str, str] = {
     "seconds_above": "active_milliseconds__gt",
     "since": "created_at__gte",
     "before": "created_at__lt",
-    "tier": "assessor__tier",
-    "kind": "assessor__kind",
 }
+OF_ASSESSORS = ("tier", "kind")
+SAID = {"assessor", "obstacle", "comment", *CONDITIONS}  # what one judgment of an item has to meet
 
 
 @dataclass(frozen=True)
@@ -41,84 +43,91 @@ class FilteredRows:
         """Return what meets all conditions, however long it takes."""
         return self.rows if self.rest is None else self.rows.filter(self.rest)
 
+    def among(self, keys: Iterable[Any]) -> "FilteredRows":
+        """Return those with these keys, of which there are few, so that nothing is left to look for."""
+        return replace(self, rows=with_keys(self.complete(), keys), rest=None)
+
 
 def filtered_judgments(
-    campaign_id: uuid.UUID, asked: Mapping[str, Any], assessor: int | None
+    campaign_id: uuid.UUID, asked: Mapping[str, Any], assessor: int | None, *, is_by_time: bool = False
 ) -> FilteredRows:
-    """Return the campaign's judgments that the filters ask for; `assessor`: whom the filter of that name means."""
-    items, rest = _items_and_rest(campaign_id, asked)
-    rows = (
-        Judgment.objects.filter(assessor=assessor)
-        if rest.pop("assessor", None) is not None
-        else judgments_of(campaign_id)
-    )
-    if items is not None:
-        rows = about_items(rows, items)
-    times = {CONDITIONS[name]: rest.pop(name) for name in ("since", "before") if name in rest}
-    rows = rows.filter(**times)  # an index has them in order of time
-    return FilteredRows(rows, _all_of([*_of_item(rest, "item__", "item"), *_of_judgment(rest)]))
+    """Return the campaign's judgments that the filters ask for; `assessor`: whom the filter of that name means.
+
+    `is_by_time`: they are read in the order of time, which has those of a time beside each other. `spread` is not read
+    here: what computations find of items, analytics/services/digests.py asks for.
+    """
+    among: dict[str, Any] = {name: asked[name] for name in OF_ASSESSORS if name in asked}
+    rows = judgments_of(campaign_id, **among | ({"pk": assessor} if "assessor" in asked else {}))
+    topic_id, doc_id = asked.get("topic_id"), asked.get("doc_id")
+    if topic_id is not None or doc_id is not None:
+        rows = about_items(rows, items_about(campaign_id, topic_id, doc_id))
+    conditions = _of_judgment(asked)
+    if is_by_time:
+        for name in {"since", "before"} & asked.keys():
+            rows = rows.filter(conditions.pop(name))
+    every = [*conditions.values(), *_of_item(asked, "item__", "item")]
+    few = few_rows(campaign_id, asked, assessor)
+    if few.items is not None:
+        rows = about_items(rows, with_keys(Item.objects.all(), few.items))
+    found = FilteredRows(rows, _all_of(every))
+    if few.judgments is not None:
+        return found.among(few.judgments)
+    return found if few.items is None else FilteredRows(found.complete(), None)
 
 
 def filtered_items(campaign_id: uuid.UUID, asked: Mapping[str, Any], assessor: int | None) -> FilteredRows:
-    """Return the campaign's items that the filters ask for; those of judgments ask for one judgment that meets all."""
-    items, rest = _items_and_rest(campaign_id, asked)
-    conditions = _of_item(rest, "", "pk")
-    if rest:
-        given = Judgment.objects.filter(item=OuterRef("pk"))
-        if rest.pop("assessor", None) is not None:
-            given = given.filter(assessor=assessor)
-        for condition in _of_judgment(rest):
-            given = given.filter(condition)
-        conditions.append(Q(Exists(given)))
-    return FilteredRows(items_about(campaign_id, None, None) if items is None else items, _all_of(conditions))
+    """Return the campaign's items that the filters ask for; those of judgments ask for one judgment that meets all.
 
-
-def _items_and_rest(
-    campaign_id: uuid.UUID, asked: Mapping[str, Any]
-) -> tuple[QuerySet[Item] | None, dict[str, Any]]:
-    """Return the items that an index finds, None if it finds no fewer than all, and what is left to ask.
-
-    `spread` is left out: what computations find of items, analytics/services/digests.py asks for.
+    `spread` is not read here either.
     """
-    rest = {name: value for name, value in asked.items() if name != "spread"}
-    topic_id, doc_id = rest.pop("topic_id", None), rest.pop("doc_id", None)
-    is_stuck = rest.get("state") == "stuck" and has_few_stuck(campaign_id)
-    if not is_stuck and topic_id is None and doc_id is None:
-        return None, rest
-    items = items_about(campaign_id, topic_id, doc_id)
-    if is_stuck:
-        items = items.filter(pk__in=StuckItem.objects.filter(campaign=campaign_id).values("pk"))
-        del rest["state"]
-    return items, rest
+    rows = items_about(campaign_id, asked.get("topic_id"), asked.get("doc_id"))
+    conditions = _of_item(asked, "", "pk")
+    few = few_rows(campaign_id, asked, assessor)
+    if SAID & asked.keys():
+        given = Judgment.objects.filter(assessor=assessor) if "assessor" in asked else Judgment.objects.all()
+        for condition in _of_judgment(asked).values():
+            given = given.filter(condition)
+        if few.judgments is not None:
+            rows = with_keys(rows, with_keys(given, few.judgments).values("item"))
+        else:
+            conditions.append(Q(Exists(given.filter(item=OuterRef("pk")))))
+    found = FilteredRows(rows, _all_of(conditions))
+    if few.items is not None:
+        return found.among(few.items)
+    return found if few.judgments is None else FilteredRows(found.complete(), None)
 
 
-def _of_item(rest: dict[str, Any], path: str, item: str) -> list[Q]:
-    """Take what is asked of the item out of `rest`, and return its conditions."""
-    found = []
-    if "q" in rest:
-        found.append(_has_in_title(rest.pop("q"), path))
-    if "state" in rest:
-        found.append(_in_state(rest.pop("state"), item))
-    return found
-
-
-def _of_judgment(asked: Mapping[str, Any]) -> list[Q]:
-    found = [Q(**{path: asked[name]}) for name, path in CONDITIONS.items() if name in asked]
+def _of_judgment(asked: Mapping[str, Any]) -> dict[str, Q]:
+    """Return by filter the condition on a judgment's row."""
+    found = {name: Q(**{path: asked[name]}) for name, path in CONDITIONS.items() if name in asked}
     if "obstacle" in asked:
         given_back = Q(grade__isnull=True)
-        found.append(given_back if asked["obstacle"] == "any" else given_back & Q(obstacle=asked["obstacle"]))
+        reason = asked["obstacle"]
+        found["obstacle"] = given_back if reason == "any" else given_back & Q(obstacle=reason)
     if "comment" in asked:
-        found.append(~Q(comment=""))
+        found["comment"] = ~Q(comment="")
     return found
 
 
-def _has_in_title(words: str, path: str) -> Q:
+def _of_item(asked: Mapping[str, Any], path: str, item: str) -> list[Q]:
+    """Return the conditions on an item, to which `path` leads, and `item` to its key."""
+    found = []
+    if "q" in asked:
+        found.append(_has_in_title(asked["q"], path))
+    if "state" in asked:
+        found.append(_in_state(asked["state"], item))
+    return found
+
+
+def _has_in_title(asked: str, path: str) -> Q:
     """Return the condition that one title has all the words."""
-    of_document, of_topic = Q(), Q()
-    for word in words.split():
-        of_document &= Q(**{f"{path}document__title__icontains": word})
-        of_topic &= Q(**{f"{path}topic__title__icontains": word})
-    return of_document | of_topic
+    return Q(
+        *(
+            SearchVectorExact(words_of(f"{path}{name}__title"), words_asked(asked))
+            for name in ("document", "topic")
+        ),
+        _connector=Q.OR,
+    )
 
 
 def _in_state(state: str, item: str) -> Q:
@@ -133,11 +142,6 @@ def _in_state(state: str, item: str) -> Q:
         "decided": is_decided,
         "stuck": Q(Exists(StuckItem.objects.filter(pk=OuterRef(item)))),
     }[state]
-
-
-def has_few_stuck(campaign_id: uuid.UUID) -> bool:
-    """Return whether the stuck items are so few that it is best to begin with them."""
-    return PlacesLeft.objects.filter(campaign=campaign_id, n_stuck__lte=FEW_STUCK).exists()
 
 
 def _all_of(conditions: list[Q]) -> Q | None:
@@ -161,18 +165,21 @@ def places_of(items: list[Item]) -> dict[uuid.UUID, dict[str, Any]]:
     found: dict[uuid.UUID, dict[str, Any]] = {
         item.pk: {"item": item, "filled": 0, "wanted": 0, "grades": [], "decision": None} for item in items
     }
-    slots = Slot.objects.filter(item__in=found, purpose__in=WANTED).values_list("item_id", "state")
-    for pk, state in slots:
-        found[pk]["wanted"] += 1
-        found[pk]["filled"] += state == Slot.State.DONE
+    wanted = Slot.objects.filter(item=OuterRef("pk"), purpose__in=WANTED).order_by().values("item")
+    decided = Adjudication.objects.filter(item=OuterRef("pk")).order_by("-id")
+    counts = Item.objects.filter(pk__in=found).values_list(
+        "pk",
+        Subquery(wanted.values(n=Count("pk"))),
+        Subquery(wanted.values(n=Count("pk", filter=Q(state=Slot.State.DONE)))),
+        Subquery(decided.values("grade")[:1]),
+    )
+    for pk, n_wanted, n_filled, decision in counts:
+        found[pk] |= {"wanted": n_wanted or 0, "filled": n_filled or 0, "decision": decision}
     newest = Judgment.objects.filter(item__in=found).order_by("item_id", "assessor_id", "-sequence")
     counted = newest.distinct("item_id", "assessor_id").values_list("item_id", "grade", "slot__purpose")
     for pk, grade, purpose in counted:
         if grade is not None and purpose not in (None, Slot.Purpose.VOID):
             found[pk]["grades"].append(grade)
-    decisions = Adjudication.objects.filter(item__in=found).order_by("id").values_list("item_id", "grade")
-    for pk, grade in decisions:
-        found[pk]["decision"] = grade
     for one in found.values():
         one["grades"].sort()
     return found

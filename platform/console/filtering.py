@@ -84,11 +84,17 @@ def _filters_of(request: Request | HttpRequest, which: str) -> dict[str, Any]:
 def judgments_asked(request: Request | HttpRequest, campaign_id: uuid.UUID) -> FilteredRows:
     """Return the judgments that a request asks for. By seconds only what an index narrows is ordered."""
     asked = _filters_of(request, JUDGMENTS)
-    by_seconds = "seconds" in request.GET.get("order", "")
-    if by_seconds and not {"assessor", "topic_id", "doc_id"} & asked.keys():
+    order = request.GET.get("order", "")
+    if "seconds" in order and not {"assessor", "topic_id", "doc_id"} & asked.keys():
         raise ValidationError({"order": ["by seconds: name an assessor, a topic or a document as well"]})
-    found = filtered_judgments(campaign_id, asked, _assessor(asked, request, campaign_id))
-    return judgments_by_digest(found, asked.get("spread"))
+    # Where a time is asked for, that is the usual order.
+    found = filtered_judgments(
+        campaign_id,
+        asked,
+        _assessor(asked, request, campaign_id),
+        is_by_time=not order or "time" in order,
+    )
+    return judgments_by_digest(found, campaign_id, asked.get("spread"))
 
 
 def items_asked(request: Request | HttpRequest, campaign_id: uuid.UUID) -> FilteredRows:

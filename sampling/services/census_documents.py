@@ -1,21 +1,35 @@
 """Which documents count for a run or a pair: what is judged of them, and what has gold."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from django.db.models import Exists, OuterRef, Q
+from django.db import connection
 
 from judging.kinds import ITEM_COLUMNS
-from judging.models import Campaign, Run, Slot
+from judging.models import Campaign, Run
 from judging.rankings import read_rankings, top
 from sampling.frames import ASKED_AT_ONCE
 from sampling.measures.families import Measure, run_weights
-from sampling.models import Draw, DrawEntry
-from sampling.services.auditing import complete_items_query
+from sampling.models import Draw
 from touchstone.files import local
 
+# As `complete_items_query` knows what is complete.
+_COMPLETE = """
+SELECT w.topic_id, w.doc_id, s.has_gold, e.most >= 1, s.waits
+  FROM unnest(%(topics)s::text[], %(documents)s::text[]) w (topic_id, doc_id)
+  JOIN judging_topic t ON t.collection_id = %(collection)s AND t.topic_id = w.topic_id
+  JOIN judging_document d ON d.collection_id = %(collection)s AND d.doc_id = w.doc_id
+  JOIN judging_item i ON i.campaign_id = %(campaign)s AND i.topic_id = t.id AND i.document_id = d.id
+ CROSS JOIN LATERAL (
+       SELECT count(*) FILTER (WHERE purpose IN ('judge', 'check') AND state = 'done') AS n_done,
+              count(*) FILTER (WHERE purpose = 'audit' AND state = 'done') > 0 AS has_gold,
+              count(*) FILTER (WHERE purpose = 'audit' AND state <> 'done') > 0 AS waits
+         FROM judging_slot WHERE item_id = i.id) s
+ CROSS JOIN LATERAL (SELECT max(inclusion_probability) AS most FROM sampling_drawentry WHERE item_id = i.id) e
+ WHERE e.most IS NOT NULL AND s.n_done >= coalesce(i.judgments_wanted, %(fewest)s)
+"""
 Documents = tuple[tuple[str, str], ...]
 
 
@@ -48,32 +62,36 @@ def census_documents(
     It reads the tops of the runs and their items, and no frame. `measure` is a sum over documents.
     """
     weighed = _weighed_pairs(newest, measure, [run] if against is None else [run, against])
-    complete: dict[tuple[str, str], tuple[bool, bool, bool]] = {}
-    documents = sorted({document for _, document in weighed})
-    audits = Slot.objects.filter(item=OuterRef("pk"), purpose=Slot.Purpose.AUDIT)
-    is_done = Q(state=Slot.State.DONE)
-    is_certain = DrawEntry.objects.filter(item=OuterRef("pk"), inclusion_probability__gte=1)
-    for start in range(0, len(documents), ASKED_AT_ONCE):
-        part = Q(document__doc_id__in=documents[start : start + ASKED_AT_ONCE])
-        items = complete_items_query(campaign).filter(part)
-        rows = items.annotate(
-            has_gold=Exists(audits.filter(is_done)),
-            is_certain=Exists(is_certain),
-            waits=Exists(audits.exclude(is_done)),
-        )
-        for topic, document, *known in rows.values_list(
-            "topic__topic_id", "document__doc_id", "has_gold", "is_certain", "waits"
-        ):
-            complete[topic, document] = known[0], known[1], known[2]
+    complete: dict[tuple[str, str], _Known] = {}
+    for start in range(0, len(weighed), ASKED_AT_ONCE):
+        complete |= _complete_among(campaign, weighed[start : start + ASKED_AT_ONCE])
     judged = [pair for pair in weighed if pair in complete]
-    lacking = tuple(pair for pair in judged if not complete[pair][0])
+    lacking = tuple(pair for pair in judged if not complete[pair].has_gold)
     return CensusDocuments(
         lacking=lacking,
         n_weighed=len(weighed),
         n_unjudged=len(weighed) - len(judged),
-        n_uncertain=sum(not complete[pair][1] for pair in judged),
-        n_awaited=sum(complete[pair][2] for pair in lacking),
+        n_uncertain=sum(not complete[pair].is_certain for pair in judged),
+        n_awaited=sum(complete[pair].waits for pair in lacking),
     )
+
+
+class _Known(NamedTuple):
+    """Whether a completely judged item has gold, was drawn for certain by some batch, and waits for gold."""
+
+    has_gold: bool
+    is_certain: bool
+    waits: bool
+
+
+def _complete_among(campaign: Campaign, pairs: list[tuple[str, str]]) -> dict[tuple[str, str], _Known]:
+    """Return those of the pairs that are completely judged: each is looked up, whatever else the campaign holds."""
+    topics, documents = zip(*pairs, strict=True)
+    keys = {"topics": list(topics), "documents": list(documents), "campaign": campaign.pk}
+    keys |= {"collection": campaign.collection_id, "fewest": campaign.judgments_per_item}
+    with connection.cursor() as cursor:
+        cursor.execute(_COMPLETE, keys)
+        return {(topic, document): _Known(*known) for topic, document, *known in cursor.fetchall()}
 
 
 def _weighed_pairs(newest: Draw, measure: Measure[Any], runs: list[Run]) -> list[tuple[str, str]]:

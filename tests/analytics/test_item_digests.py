@@ -17,6 +17,7 @@ from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.disputed import doubtful_labels
 from analytics.services.recomputation import latest_computation, recompute
 from judging.models import Import, Judgment, Slot, StuckItem
+from judging.services import few
 from judging.services.assign import revise, submit
 from judging.services.judgment_files import import_judgments
 from judging.services.leases import requeue
@@ -194,6 +195,7 @@ def test_an_order_by_digests_with_other_filters_looks_at_so_many_items(campaign,
     _, _, items = judge_pairs(campaign, [(0, 3), (2, 2), (1, 2), (3, 1), (1, 1), (0, 1)])
     recompute(campaign=campaign)
     monkeypatch.setattr(pagination, "LOOKED_AT", 2)
+    monkeypatch.setattr(few, "FEW", 0)
     address = reverse("console:api-items", args=[campaign.pk]) + "?order=-spread&grade=1"
     found = []
     while address:
@@ -242,13 +244,11 @@ def test_every_stuck_item_is_found(campaign, alice):
 
 
 def test_many_stuck_items_are_found_among_all(campaign, alice, monkeypatch):
-    from judging.services import filtered
-
     make_assessor(campaign, "bob")
     compute_places_left(campaign=campaign)
-    few = items_of_page(alice, campaign, state="stuck", page_size=200)
-    monkeypatch.setattr(filtered, "FEW_STUCK", 1)
-    assert items_of_page(alice, campaign, state="stuck", page_size=200) == few
+    stuck = items_of_page(alice, campaign, state="stuck", page_size=200)
+    monkeypatch.setattr(few, "FEW", 1)
+    assert items_of_page(alice, campaign, state="stuck", page_size=200) == stuck
 
 
 def test_a_list_by_digests_takes_few_statements(campaign, alice):

@@ -17,6 +17,7 @@ from analytics.releases.pseudonyms import pseudonym
 from analytics.services.exports import pseudonym_key
 from judging.judgment_filters import KINDS, OBSTACLES, PURPOSES, TIERS
 from judging.models import Adjudication, Assessor, Judgment, Slot
+from judging.services import few
 from judging.services.assign import revise, submit
 from touchstone.api import pagination
 from touchstone.models import User
@@ -212,8 +213,12 @@ def test_items_are_found_by_what_was_said_of_them(campaign, alice):
 
 
 def test_a_page_looks_at_a_bounded_number_of_rows_and_goes_on_from_there(campaign, alice, monkeypatch):
-    """The positive control: without the bound one page finds both."""
+    """The positive control: without the bound, or where few are found at once, one page has both."""
     wanted = list(Judgment.objects.filter(grade=0).order_by("id").values_list("pk", flat=True))
+    monkeypatch.setattr(pagination, "LOOKED_AT", 2)
+    assert log_of(alice, campaign, grade="0") == wanted
+    monkeypatch.setattr(few, "FEW", 0)
+    monkeypatch.setattr(pagination, "LOOKED_AT", 20)
     assert log_of(alice, campaign, grade="0") == wanted
 
     monkeypatch.setattr(pagination, "LOOKED_AT", 2)

@@ -92,7 +92,7 @@ def _judgments(campaign: Campaign, filters: list[str]) -> QuerySet[Judgment]:
         raise CommandError(str(fault)) from fault
     named = campaign.assessors.filter(user__username=read.get("assessor", ""))
     found = filtered_judgments(campaign.pk, read, named.values_list("pk", flat=True).first())
-    return judgments_by_digest(found, read.get("spread")).complete()
+    return judgments_by_digest(found, campaign.pk, read.get("spread")).complete()
 
 
 def _write_parquet(campaign: Campaign, found: QuerySet[Judgment], output: str | None) -> None:

@@ -57,6 +57,7 @@ def _collection_page(
     edit: CollectionForm | None = None,
     status: int = 200,
 ) -> HttpResponse:
+    runs = list(Run.everything.filter(collection=row).order_by("run_id", "pk"))
     context = {
         "n_topics": row.n_topics,
         "n_documents": documents_of([row], MOST_DOCUMENTS)[row.pk],
@@ -66,13 +67,11 @@ def _collection_page(
         "edit_form": edit or CollectionForm(instance=row),
         "most_documents": MOST_DOCUMENTS,
         "topics": row.topics.order_by("topic_id")[:SHOWN_TOPICS],
-        "runs": list(row.runs.all()),
+        "runs": [one for one in runs if one.set_aside_at is None],
         "score_lists": row.score_lists.all(),
         "campaigns": row.campaigns.filter(deleted_at=None),
         **recent_imports(row),
-        "set_aside": Run.everything.filter(collection=row)
-        .exclude(set_aside_at=None)
-        .order_by("run_id", "pk"),
+        "set_aside": [one for one in runs if one.set_aside_at is not None],
         "kept": row.imports.exclude(state__in=["looked-at", "discarded"]).select_related("user")[
             :SHOWN_IMPORTS
         ],

@@ -2,10 +2,11 @@
 
 import secrets
 import uuid
+from datetime import datetime
 from typing import Any
 
 from django.contrib import messages
-from django.db.models import OuterRef, Subquery
+from django.db.models import F, OuterRef, Subquery
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -14,15 +15,14 @@ from django.views.decorators.http import require_POST, require_safe
 from rest_framework.exceptions import ValidationError
 
 from analytics.services.digests import ORDERS as DIGEST_ORDERS
-from analytics.services.digests import digested_at
+from analytics.services.digests import newest_digests_at
 from analytics.services.judgment_log import LOG_FORMATS, file_name, log_bytes
-from analytics.services.recomputation import latest_computation
 from console.filtering import ITEM_ORDERS, ListPage, item_order, items_asked, judgments_asked
 from console.manager.adjudication import PURPOSES, done_notice
 from console.manager.item_history import history_of, with_places
 from console.manager.messages import threads_context
 from judging.judgment_filters import ITEMS, JUDGMENTS, Filter, filters_of
-from judging.models import Assessor, Campaign, GoldAnswer, Item, PlacesLeft, Slot
+from judging.models import Assessor, Campaign, GoldAnswer, Item, Slot
 from judging.services import messages as letters
 from judging.services.access import managers_only
 from judging.services.errors import Refused
@@ -46,7 +46,7 @@ JUDGMENT_ORDERS = {"id": "id", "time": "created_at", "seconds": "active_millisec
 @managers_only
 def items(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """The items that the filters ask for, topic by topic."""
-    row = get_object_or_404(Campaign.objects.select_related("collection"), pk=campaign_id)
+    row = _campaign(campaign_id)
     faults: dict[str, Any] = {}
     page = None
     try:
@@ -72,7 +72,7 @@ def items(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 @managers_only
 def judgments(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponseBase:
     """The judgments that the filters ask for; with `?format=` all of them as a file."""
-    row = get_object_or_404(Campaign.objects.select_related("collection"), pk=campaign_id)
+    row = _campaign(campaign_id)
     faults: dict[str, Any] = {}
     page = None
     try:
@@ -97,15 +97,21 @@ def judgments(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponseBase:
     return render(request, "console/manager/judgments.html", context, status=400 if faults else 200)
 
 
-def _as_of(row: Campaign, request: HttpRequest, is_by_digest: bool) -> dict[str, Any]:
+def _campaign(campaign_id: uuid.UUID) -> Any:
+    """Return the campaign with as of when computations and the look at open places found what lists read of them."""
+    rows = Campaign.objects.select_related("collection").annotate(
+        digested_at=newest_digests_at(OuterRef("pk")), places_at=F("places_left__computed_at")
+    )
+    return get_object_or_404(rows, pk=campaign_id)
+
+
+def _as_of(row: Any, request: HttpRequest, is_by_digest: bool) -> dict[str, Any]:
     """Return as of when the list is right in what computations and the look at open places found."""
-    is_by_places = request.GET.get("state") == "stuck"
-    looked = PlacesLeft.objects.filter(campaign=row).values_list("computed_at", flat=True)
     return {
         "is_by_digest": is_by_digest,
-        "digested_at": digested_at(latest_computation(campaign=row)) if is_by_digest else None,
-        "is_by_places": is_by_places,
-        "places_at": looked.first() if is_by_places else None,
+        "digested_at": row.digested_at and datetime.fromisoformat(row.digested_at),
+        "is_by_places": request.GET.get("state") == "stuck",
+        "places_at": row.places_at,
     }
 
 

@@ -3,6 +3,7 @@
 import uuid
 from typing import Any
 
+from django.db.models import Exists, OuterRef
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -14,7 +15,7 @@ from analytics.estimation.claims import ALL, CLAIMS, QUESTION, claim_of
 from analytics.estimation.estimate import Refusal
 from analytics.planning.exact_gold import DEARER, digits
 from analytics.planning.purchases import Purchase
-from analytics.services.families import asked_family, default_claim
+from analytics.services.families import asked_family, default_claim, family_columns
 from analytics.services.plan_terms import costs_of
 from analytics.services.planning import Plan, plan
 from analytics.services.recomputation import measures_of
@@ -27,6 +28,8 @@ from judging.models import Campaign
 from judging.services.access import researchers_only
 from judging.spreadsheets import SheetWriter
 from sampling.measures.registry import sums_among
+from sampling.models import Audit, AuditTier
+from sampling.strategies import CENSUS
 from touchstone.models import user_of
 from touchstone.replica import from_replica
 
@@ -52,7 +55,9 @@ TITLE = "Half-width by cost"
 @from_replica
 def planner(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     """What to buy next for a pair or a run: the page, by closed forms."""
-    row = drawn_campaign(campaign_id)
+    row = drawn_campaign(
+        campaign_id, "draws", "collection__runs", "scale__grades", **family_columns(), **_plan_columns()
+    )
     given = {name: request.GET.get(name, "").strip() for name in FIELDS}
     measures = measures_of(row)
     context: dict[str, Any] = {
@@ -87,6 +92,12 @@ def planner(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         context |= _tab_context(given)
     is_wrong = "errors" in context and context["runs"].exists()
     return render(request, "console/researcher/planner.html", context, status=400 if is_wrong else 200)
+
+
+def _plan_columns() -> dict[str, Any]:
+    """Return what a query of campaigns reads at once of what a plan asks for."""
+    censuses = Audit.objects.filter(campaign=OuterRef("pk"), strategy=CENSUS, tier=AuditTier.GOLD)
+    return {"has_census": Exists(censuses)}
 
 
 @require_POST
