@@ -87,7 +87,7 @@ class _Known(NamedTuple):
 def _complete_among(campaign: Campaign, pairs: list[tuple[str, str]]) -> dict[tuple[str, str], _Known]:
     """Return those of the pairs that are completely judged: each is looked up, whatever else the campaign holds."""
     topics, documents = zip(*pairs, strict=True)
-    keys = {"topics": list(topics), "documents": list(documents), "campaign": campaign.pk}
+    keys: dict[str, Any] = {"topics": list(topics), "documents": list(documents), "campaign": campaign.pk}
     keys |= {"collection": campaign.collection_id, "fewest": campaign.judgments_per_item}
     with connection.cursor() as cursor:
         cursor.execute(_COMPLETE, keys)
