@@ -80,9 +80,11 @@ def test_page_and_api_say_why(no_redis):
     assert (answer["state"], answer["note"][:27]) == ("queued", "Waiting for space on a disk")
 
 
-def test_every_kind_waits_but_the_order_of_judging_the_seals_and_what_makes_room():
+def test_every_kind_waits_but_the_order_of_judging_the_seals_letters_and_what_makes_room():
     import_module("touchstone.tasks")  # each app's tasks register its kinds
-    assert jobs._need_little_room == {"order", "seal", "retention"}
+    assert jobs._need_little_room == {
+        "order", "seal", "retention", "letters", "notices", "forgotten"
+    }  # fmt: skip
     heavy = {
         "import",
         "draw",
