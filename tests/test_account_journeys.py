@@ -12,6 +12,7 @@ from hands import Hands
 from mail_server import mail_server
 
 import judging.tasks  # noqa: F401 (registers the kinds of job)
+import touchstone.tasks  # noqa: F401
 from touchstone import embedded, jobs, lanes
 from touchstone.models import Job, User
 
