@@ -60,7 +60,8 @@ class Liar:
     """The provider's pages, with the lies before them."""
 
     def __init__(self, provider: Any) -> None:
-        self.provider, self.challenges = provider, {}
+        self.provider = provider
+        self.challenges: dict[str, str] = {}
         self.asked: list[str] = []
 
     def __call__(self, environ: Any, start: Any) -> Any:

@@ -96,7 +96,7 @@ def pages(world: World, client: Client) -> Iterator[tuple[str, str, Any]]:
         path = _path(route, world)
         answer = client.get(path, QUERIES.get(route.name))
         # A file is read to its end, which closes it.
-        content = b"".join(answer.streaming_content) if answer.streaming else answer.content
+        content = answer.getvalue()
         policy = answer.headers.get("content-security-policy", "")
         is_page = answer.status_code == 200 and "text/html" in answer.headers.get("content-type", "")
         if is_page and "sandbox" not in policy:

@@ -4,6 +4,7 @@
 the tests that walk every address (permissions, looks, the API) say that it is missing.
 """
 
+import json
 import uuid
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,9 +38,9 @@ from judging.services.entry import create_invitation
 from judging.services.looking import look, queue_look
 from sampling.services.auditing import audit
 from sampling.services.topic_checks import plan_checks
-from touchstone.letters.queueing import queue_letter
+from touchstone.letters.queueing import one_time_secret, queue_letter
 from touchstone.letters.unsubscribing import unsubscribe_token
-from touchstone.links import invite, make_password_link
+from touchstone.links import invite, make_address_link, make_password_link
 from touchstone.models import ApiToken, Event, Job, Letter, User, Webhook
 
 ABSENT_UUID, ABSENT_NUMBER = uuid.UUID("00000000-0000-4000-8000-000000000000"), 2**31 - 1
@@ -250,7 +251,7 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
         "company-invitation token": "x" * 43,
         "company-password token": "x" * 43,
         "company-join token": invitation.token,
-        "link-address token": "x" * 43,
+        "link-address token": address_token(bob.user),
         "link-password token": make_password_link(user=bob.user, actor=manager)[1],
         "console:api-lease-release token": lent.token,
     }
@@ -269,9 +270,16 @@ def write_letter(manager: User) -> Letter:
     return letter
 
 
+def address_token(user: User) -> str:
+    """Return the token of the link in the letter that proves a user's address."""
+    link = make_address_link(user=user, email=f"{user.username}@new.example.org")
+    return one_time_secret(link.kind, Letter.objects.get(subject=f"accountlink:{link.pk}").seed)
+
+
 def look_at_topics(collection: Collection, manager: User) -> Import:
     """Return an upload that was looked at and could be kept."""
-    files = [ContentFile(b'{"_id": "d9", "text": "Another document"}\n', name="more.jsonl")]
+    line = {"_id": "d9", "text": "Another document, as long as no topic is. " * 20}
+    files = [ContentFile(f"{json.dumps(line)}\n".encode(), name="documents.jsonl")]
     made = queue_look(collection=collection, files=files, user=manager)
     Job.objects.filter(payload__import=str(made.pk)).delete()  # it is done here
     look(made)

@@ -5,7 +5,7 @@ half-width. The audit is the schedule's next one, by the gold tier, in
 the schedule's measure or else the draw's.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
@@ -24,7 +24,7 @@ from analytics.services.gold_spread import gold_at, measure_gains
 from analytics.services.label_classes import bronze_classes
 from analytics.services.predictions import Predictions
 from judging.models import Campaign
-from sampling.arrays import FloatArray, run_table
+from sampling.arrays import run_table
 from sampling.audit_plan import Auditable, items_of_next_audit, middle_grades
 from sampling.contrasts import contrast_among
 from sampling.frames import tags_of_then
@@ -101,7 +101,7 @@ def _fill(
     row.topics_share = share_of(between, over.variances)
 
 
-def share_of(part: float, wholes: FloatArray) -> float:
+def share_of(part: float, wholes: Sequence[float]) -> float:
     """Return the share of a part in the mean of the wholes, 0 if there is nothing.
 
     The mean of equal numbers can be below them by a rounding: a share is at most 1 all the same.

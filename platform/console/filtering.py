@@ -133,7 +133,7 @@ class ListPage:
         if not request.GET.get("order"):  # a form sends an order that nobody chose as an empty one
             asked = request.GET.copy()
             asked.pop("order", None)
-            request.GET = asked
+            request.GET = asked  # type: ignore[assignment]  # as Django's own forms of a request take it
         self.rows = pages.paginate_queryset(rows, Request(request), self)
         links = pages.get_paginated_response([]).data
         self.next, self.previous = (_query_of(links[name]) for name in ("next", "previous"))

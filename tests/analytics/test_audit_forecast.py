@@ -353,8 +353,8 @@ def test_the_question_says_which_runs_or_pairs_are_forecast(question, runs, expe
 
 def test_a_share_of_all_there_is_is_not_above_one_by_a_rounding():
     whole = 0.2912607248243877
-    alike = np.full(200, whole)
+    alike = [whole] * 200
     assert whole / np.mean(alike) > 1  # what is guarded against
     assert share_of(whole, alike) == 1
-    assert share_of(1.0, np.array([2.0, 6.0])) == 0.25
-    assert share_of(0.0, np.zeros(3)) == 0
+    assert share_of(1.0, [2.0, 6.0]) == 0.25
+    assert share_of(0.0, [0.0] * 3) == 0

@@ -94,7 +94,7 @@ ATTACKS = {
     ),
     "signature": (
         lambda client_id: {"signed": "another key"},
-        lambda patch: patch(id_tokens.jwt, "decode", unverified),
+        lambda patch: patch(jwt, "decode", unverified),
     ),
     "no signature": (
         lambda client_id: {
