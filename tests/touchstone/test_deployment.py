@@ -315,7 +315,8 @@ def test_data_lie_in_declared_volumes_where_the_images_keep_them():
     # Static files are made with the image: a volume over their folder would serve those of an older one.
     assert settings.STATIC_ROOT != settings.MEDIA_ROOT
     assert mounts["front"] == [f"certificates:{folder}/certificates", "/tmp"]  # noqa: S108
-    assert set(COMPOSE["volumes"]) == {"backup", "cache", "certificates", "counters", "database", "files"}
+    named = {"backup", "cache", "certificates", "counters", "database", "files", "mail"}
+    assert set(COMPOSE["volumes"]) == named
 
 
 def test_whoever_connects_over_the_network_needs_a_password_and_may_replicate_with_it():
