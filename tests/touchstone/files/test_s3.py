@@ -219,9 +219,8 @@ def test_a_server_killed_in_an_upload_leaves_no_row_and_one_fault(settings, monk
     own = S3Server()
     try:
         use(settings, monkeypatch, own, "p", tmp_path / "cache")
-        monkeypatch.setattr(
-            "judging.services.run_files.ContentFile", lambda payload: ReadWith(large, own.kill)
-        )
+        opened = "judging.services.run_files.ContentFile"
+        monkeypatch.setattr(opened, lambda payload: ReadWith(large, own.kill))
         collection = Collection.objects.create(name="c")
         source = tmp_path / "one.run"
         source.write_text("q1 Q0 d1 1 2.5 one\n")
@@ -233,9 +232,7 @@ def test_a_server_killed_in_an_upload_leaves_no_row_and_one_fault(settings, monk
         own.start()
         # The control: the same upload, half of which is watched as before, is stored when nobody is killed.
         seen = []
-        monkeypatch.setattr(
-            "judging.services.run_files.ContentFile", lambda payload: ReadWith(large, lambda: seen.append(1))
-        )
+        monkeypatch.setattr(opened, lambda payload: ReadWith(large, lambda: seen.append(1)))
         import_runs(collection=collection, files=[(source, "one.run")])
         assert seen == [1]
         assert local(Run.objects.get().rankings).read_bytes() == large.read_bytes()
