@@ -46,7 +46,8 @@ SELECT j.id FROM judging_judgment j
 SELECT j.id FROM (
   SELECT s.id, s.item_id FROM judging_slot s
    WHERE s.campaign_id = %(campaign)s AND s.purpose = %(purpose)s AND s.state = 'done' LIMIT %(most)s) s
- CROSS JOIN LATERAL (SELECT j.id FROM judging_judgment j WHERE j.item_id = s.item_id AND j.slot_id = s.id) j
+ CROSS JOIN LATERAL (
+  SELECT j.id FROM judging_judgment j WHERE j.item_id = s.item_id AND j.slot_id = s.id LIMIT %(most)s) j
  LIMIT %(most)s)
 """,
     # Whose they are is not asked: in a time with few judgments there are few of everybody's.

@@ -90,11 +90,19 @@ def filtered_items(campaign_id: uuid.UUID, asked: Mapping[str, Any], assessor: i
         if few.judgments is not None:
             rows = with_keys(rows, with_keys(given, few.judgments).values("item"))
         else:
-            conditions.append(Q(Exists(given.filter(item=OuterRef("pk")))))
+            conditions += [*_filled(asked), Q(Exists(given.filter(item=OuterRef("pk"))))]
     found = FilteredRows(rows, _all_of(conditions))
     if few.items is not None:
         return found.among(few.items)
     return found if few.judgments is None else FilteredRows(found.complete(), None)
+
+
+def _filled(asked: Mapping[str, Any]) -> list[Q]:
+    """Return that an item has a slot of a purpose that few have, which an index says at once."""
+    purpose = asked.get("purpose", Slot.Purpose.JUDGE)
+    if purpose in (Slot.Purpose.JUDGE, Slot.Purpose.VOID):
+        return []
+    return [Q(Exists(Slot.objects.filter(item=OuterRef("pk"), purpose=purpose, state=Slot.State.DONE)))]
 
 
 def _of_judgment(asked: Mapping[str, Any]) -> dict[str, Q]:

@@ -102,7 +102,7 @@ class JudgmentAnswer(AssessorRow):
 class JudgmentLog(generics.ListAPIView[Judgment]):
     """Every judgment of the campaign in the order of arrival; with `since` or `before`, by time. None ever changes.
 
-    By `seconds` only those of one assessor, topic or document are ordered. A page looks at 20,000 judgments at most, so
+    By `seconds` only those of one assessor, topic or document are ordered. A page looks at 10,000 judgments at most, so
     with filters it may have few rows, or none, and yet name a `next` page.
     """
 
@@ -187,7 +187,7 @@ class Items(generics.ListAPIView[Item]):
     """The items of the campaign, topic by topic.
 
     By `newest`, `spread`, `influence` and `seconds`, as of the last computation, only items with judgments are listed;
-    with `spread` the usual order is `-spread`. A page looks at 20,000 items at most, so with filters it may have few
+    with `spread` the usual order is `-spread`. A page looks at 10,000 items at most, so with filters it may have few
     rows, or none, and yet name a `next` page.
     """
 

@@ -24,7 +24,7 @@ from rest_framework.utils.urls import replace_query_param
 from touchstone.api.filters import ordered_by
 
 USUAL, MOST = 50, 200
-LOOKED_AT = 20_000  # rows at most that a page looks at for what no index finds
+LOOKED_AT = 10_000  # rows at most that a page looks at for what no index finds
 LONGEST_CURSOR = 2000
 FORWARDS, BACKWARDS = "after", "before"
 NOTHING = Q(pk__in=[])
@@ -67,9 +67,10 @@ class Pages(BasePagination):
         self, queryset: Any, keys: list[tuple[str, bool]], view: Any, n: int
     ) -> tuple[list[Any], Any]:
         """Return the first rows that meet the view's further condition, and where looking ended before all was seen."""
-        rest = getattr(view, "rest", None)
-        if rest is None:
+        if not hasattr(view, "rest"):
             return list(queryset[:n]), None
+        if view.rest is None:
+            return _with_joins(queryset, queryset, n), None
         # Its keys alone: so many rows with all that is joined to each would cost ten times as much.
         bare = queryset.select_related(None).values(*(path for path, _ in keys))
         edge = bare[LOOKED_AT - 1 : LOOKED_AT].first()
@@ -80,7 +81,7 @@ class Pages(BasePagination):
             queryset = queryset.filter(
                 _rows_after(queryset, flipped, values) | is_edge, _up_to(flipped, values)
             )
-        rows = list(queryset.filter(rest)[:n])
+        rows = _with_joins(queryset, queryset.filter(view.rest), n)
         return rows, None if len(rows) == n else edge
 
     def get_paginated_response(self, data: Any) -> Response:
@@ -148,6 +149,19 @@ class Pages(BasePagination):
             "properties": {"next": link, "previous": link, "results": schema},
             "additionalProperties": False,
         }
+
+
+def _with_joins(queryset: Any, found: Any, n: int) -> list[Any]:
+    """Return the first rows found with all that the list joins to each: their keys first, so that only they are joined.
+
+    What is put into order would else have it all, and the plan of a join is made for a length that nobody knows.
+    """
+    keys = list(found.select_related(None).values_list("pk", flat=True)[:n])
+    joined = queryset.model._base_manager.filter(pk__in=keys)
+    joined.query.select_related = queryset.query.select_related
+    joined.query.deferred_loading = queryset.query.deferred_loading
+    rows = {row.pk: row for row in joined}
+    return [rows[key] for key in keys if key in rows]
 
 
 def _page_size(given: str | None, usual: int) -> int:
