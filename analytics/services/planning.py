@@ -216,7 +216,7 @@ def _estimates(computation: Computation, terms: Terms) -> list[Estimate]:
     named = [name for name in (terms.run, terms.against) if name]
     asked = Q(run_b=None) | Q(run_b__run_id__in=named)
     rows = computation.estimates.filter(asked, measure=terms.measure, method=REPORTED.key)
-    return list(rows.filter(run__run_id__in=named).select_related("run").order_by("pk"))
+    return list(rows.filter(run__run_id__in=named).select_related("run", "run_b").order_by("pk"))
 
 
 def _plan_of(known: Plan, state: State, topics: Floats | None) -> Plan:

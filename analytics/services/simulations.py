@@ -8,6 +8,8 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from django.db.models import OuterRef, Subquery, TextField, Value
+from django.db.models.functions import Cast, JSONObject
 
 from analytics.estimation.estimate import Refusal
 from analytics.frames import CampaignArrays, Ints, campaign_arrays
@@ -47,6 +49,15 @@ def newest_simulation(*, campaign: Campaign, what: str) -> Job | None:
     """Return the newest job that has made this simulation."""
     payload = {"campaign": str(campaign.pk), "what": what}
     return newest_job(KIND, payload=payload, state=Job.State.DONE)
+
+
+def newest_result(what: str) -> Subquery:
+    """Return, as a column of campaigns, what the newest job that has made this simulation found, and when."""
+    asked = JSONObject(campaign=Cast(OuterRef("pk"), TextField()), what=Value(what))
+    made = Job.objects.filter(kind=KIND, state=Job.State.DONE, payload__contains=asked)
+    return Subquery(
+        made.order_by("-created_at").values(said=JSONObject(result="result", at="finished_at"))[:1]
+    )
 
 
 def simulate(*, campaign: Campaign, what: str, progress: Progress) -> dict[str, Any]:

@@ -7,7 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from small_campaign import judge_all, judge_audit, make_assessor, make_campaign, truth_of
 
@@ -193,6 +195,14 @@ def set_parts(campaign, **components):
             row.p_value, row.topics_p_value = 0.02, 0.03
         row.save(force_insert=True)
     return made
+
+
+def test_the_page_takes_at_most_twelve_statements(judged):
+    client, address = client_of("manager"), reverse("console:planner", args=[judged.pk])
+    client.get(address)
+    with CaptureQueriesContext(connection) as caught:
+        assert client.get(address).status_code == 200
+    assert len(caught) <= 12, "\n".join(str(query["sql"])[:330] for query in caught)
 
 
 def test_before_there_are_numbers_the_page_says_so(drawn):

@@ -12,8 +12,9 @@ from django.views.decorators.http import require_POST
 
 from console.forms.campaigns import CollectionForm, MembersForm
 from console.forms.uploads import MANUAL_HELP, FilesForm, RunForm
+from console.manager.imports import SHOWN_IMPORTS as SHOWN_RECENT
 from console.manager.imports import look_at_upload, recent_imports
-from judging.models import Collection, GoldAnswer, Run
+from judging.models import Collection, GoldAnswer, Import, Run
 from judging.services.access import managers_only
 from judging.services.collections import change_collection, change_run, create_collection
 from judging.services.errors import Refused
@@ -22,8 +23,8 @@ from judging.services.progress import documents_of
 from touchstone.models import User, user_of
 
 MOST_DOCUMENTS = 100_000  # counted up to here
-SHOWN_TOPICS = 200
 SHOWN_IMPORTS = 50
+NOT_KEPT = (Import.State.LOOKED_AT, Import.State.DISCARDED)
 
 
 @managers_only
@@ -58,6 +59,7 @@ def _collection_page(
     status: int = 200,
 ) -> HttpResponse:
     runs = list(Run.everything.filter(collection=row).order_by("run_id", "pk"))
+    imports = list(row.imports.select_related("user")[:SHOWN_IMPORTS])
     context = {
         "n_topics": row.n_topics,
         "n_documents": documents_of([row], MOST_DOCUMENTS)[row.pk],
@@ -66,15 +68,13 @@ def _collection_page(
         "form": upload or FilesForm(),
         "edit_form": edit or CollectionForm(instance=row),
         "most_documents": MOST_DOCUMENTS,
-        "topics": row.topics.order_by("topic_id")[:SHOWN_TOPICS],
         "runs": [one for one in runs if one.set_aside_at is None],
         "score_lists": row.score_lists.all(),
         "campaigns": row.campaigns.filter(deleted_at=None),
         **recent_imports(row),
+        "imports": imports[:SHOWN_RECENT],
         "set_aside": [one for one in runs if one.set_aside_at is not None],
-        "kept": row.imports.exclude(state__in=["looked-at", "discarded"]).select_related("user")[
-            :SHOWN_IMPORTS
-        ],
+        "kept": [one for one in imports if one.state not in NOT_KEPT],
     }
     return render(request, "console/manager/collection.html", context, status=status)
 

@@ -1,6 +1,7 @@
 """What to buy next: more judgments or more gold, for which interval, at which cost. Answers at once."""
 
 import uuid
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Exists, OuterRef
@@ -19,7 +20,7 @@ from analytics.services.families import asked_family, default_claim, family_colu
 from analytics.services.plan_terms import costs_of
 from analytics.services.planning import Plan, plan
 from analytics.services.recomputation import measures_of
-from analytics.services.simulations import CARELESS_ASSESSORS, ask_simulation, newest_simulation
+from analytics.services.simulations import CARELESS_ASSESSORS, ask_simulation, newest_result
 from console.api.serializers.analyses import PlannerRequest
 from console.campaigns import drawn_campaign
 from console.researcher.plots import plot_answer
@@ -97,7 +98,7 @@ def planner(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
 def _plan_columns() -> dict[str, Any]:
     """Return what a query of campaigns reads at once of what a plan asks for."""
     censuses = Audit.objects.filter(campaign=OuterRef("pk"), strategy=CENSUS, tier=AuditTier.GOLD)
-    return {"has_census": Exists(censuses)}
+    return {"has_census": Exists(censuses), "careless": newest_result(CARELESS_ASSESSORS)}
 
 
 @require_POST
@@ -130,14 +131,13 @@ def _family_context(row: Campaign, found: Plan, *, is_asked: bool) -> dict[str, 
     }
 
 
-def _careless(row: Campaign) -> dict[str, Any] | None:
+def _careless(row: Any) -> dict[str, Any] | None:
     """Return what the newest simulation says of careless assessors; None where there is none."""
-    job = newest_simulation(campaign=row, what=CARELESS_ASSESSORS)
-    if job is None or job.result is None:
+    if row.careless is None or row.careless["result"] is None:
         return None
-    made = job.result
+    made = row.careless["result"]
     widths = {name: digits(made[name]) for name in ("half_width", "careless_half_width")}
-    return {**made, **widths, "simulated_at": job.finished_at}
+    return {**made, **widths, "simulated_at": datetime.fromisoformat(row.careless["at"])}
 
 
 def _shown_terms(given: dict[str, str], plan: Plan) -> dict[str, str]:
