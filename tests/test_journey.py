@@ -19,7 +19,8 @@ from django.urls import reverse
 
 from analytics.models import Computation, Estimate
 from analytics.services.recomputation import latest_computation, start_due_recomputations
-from judging.models import Campaign, Collection, GoldAnswer, Judgment, Slot
+from judging.models import Campaign, Collection, GoldAnswer, Import, Judgment, Slot
+from judging.services.looking import job_of
 from touchstone.models import Job, User
 
 TOPICS, DOCUMENTS = 12, 20
@@ -91,12 +92,16 @@ def finish(job: Job) -> Job:
     return job
 
 
-def upload(mara: Client, collection: Collection, kind: str, *files: tuple[str, str]) -> Job:
+def upload(mara: Client, collection: Collection, *files: tuple[str, str]) -> None:
+    """Upload, and keep what each file was taken for."""
     page = reverse("console:manage-collection", args=[collection.pk])
     sent = [SimpleUploadedFile(name, content.encode()) for name, content in files]
-    answer = mara.post(page, {"kind": kind, "files": sent, "source_name": "the author"})
-    assert answer.status_code == 302
-    return finish(Job.objects.order_by("-created_at").first())
+    assert mara.post(page, {"files": sent}).status_code == 302
+    made = Import.objects.filter(collection=collection).latest("created_at")
+    finish(job_of(made))
+    keep = reverse("console:api-import-keep", args=[made.pk])
+    assert mara.post(keep, {}, "application/json").status_code == 202
+    finish(job_of(made))
 
 
 def judge_everything(client: Client, campaign: Campaign, error_rate: float) -> int:
@@ -163,15 +168,15 @@ def upload_files(story: Story) -> None:
     """Mara uploads what the field's tools write. The worker imports it."""
     story.mara.post(reverse("console:manage-collection-new"), {"name": "Needs", "description": ""})
     collection = story.collection = Collection.objects.get(name="Needs")
-    upload(story.mara, collection, "topics", ("topics.tsv", TOPICS_FILE))
-    upload(story.mara, collection, "documents", ("corpus.jsonl", DOCUMENTS_FILE))
+    upload(story.mara, collection, ("topics.tsv", TOPICS_FILE))
+    upload(story.mara, collection, ("corpus.jsonl", DOCUMENTS_FILE))
     runs = [
         ("good.run", run_file("good", 3)),
         ("fair.run", run_file("fair", 8)),
         ("poor.run", run_file("poor", 30)),
     ]
-    upload(story.mara, collection, "runs", *runs)
-    upload(story.mara, collection, "judgments", ("gold.qrels", GOLD_FILE))
+    upload(story.mara, collection, *runs)
+    upload(story.mara, collection, ("gold.qrels", GOLD_FILE))
     assert (collection.topics.count(), collection.documents.count()) == (TOPICS, TOPICS * DOCUMENTS)
     assert GoldAnswer.objects.count() == TOPICS * DOCUMENTS
 
