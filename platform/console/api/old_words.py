@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 
 from analytics.services.recomputation import queue_recomputation
 from judging.models import Campaign, Document, Topic
-from judging.serializers.strict import Strict
+from judging.serializers.strict import Strict, Token
 from judging.services.access import ManagersOnly
 from judging.services.old_words import campaign_uses, requeue_old_words
 from touchstone.models import user_of
@@ -38,7 +38,7 @@ class OldWordsAnswer(serializers.Serializer[Any]):
 
 class OldWordsRequest(Strict):
     campaigns = serializers.ListField(
-        child=serializers.UUIDField(),
+        child=Token(),
         min_length=1,
         max_length=MOST_CAMPAIGNS,
         help_text="In which campaigns the judgments are requested again.",

@@ -1,6 +1,7 @@
 """The design page after the first draw, and for pools so large that a job previews them."""
 
 import json
+import re
 
 import pytest
 from design_campaign import PAIR, add_run, finish
@@ -50,7 +51,7 @@ def test_a_top_up_starts_from_the_earlier_design_and_draws_only_more(page, post,
     assert f"{first.n_drawn + second.n_drawn} of {N_FRAME} pooled pairs, in 2 batches" in text
     assert f"for {second.parameters['budget']} in all" in text
     assert text.count("SHA-256") == 2
-    assert "by mia" in text
+    assert re.search(r'by <a href="[^"]+">mia</a>', text)
 
 
 def test_a_top_up_of_what_is_there_already_is_refused_beside_the_budget(page, drawn):
