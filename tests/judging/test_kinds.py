@@ -155,7 +155,7 @@ def test_training_and_adjudication_show_what_assessors_see(campaign):
 
     boss = client_of("manager")
     page = boss.get(reverse("console:manage-entry", args=[campaign.pk])).content.decode()
-    assert f"<small>{BOTH_TITLES}</small>" in page
+    assert f">{BOTH_TITLES}</a></small>" in page
     assert re.findall(r"(\w+) answer to the need, from Text", page) == ["First", "Second"]
     sent = {"item": str(item.pk), "grade": 1}
     page = boss.post(reverse("console:decide", args=[campaign.pk]), sent, follow=True).content.decode()

@@ -41,7 +41,8 @@ def logged_in(user, **options) -> Client:
 
 def test_exactly_the_pages_of_judging_and_the_front_door_are_for_assessors():
     links = {f"link-{kind}" for kind in ("invitation", "password", "address")}
-    front = {"home", "login", "logout", "language", "forgotten", "account", "letters-off", *links}
+    company = {f"company{what}" for what in ("", "-back", "-link", "-invitation", "-password", "-join")}
+    front = {"home", "login", "logout", "language", "forgotten", "account", "letters-off", *links, *company}
     for route in routes():
         path = f"/{route.pattern.removeprefix('^')}"
         is_page_of_judging = route.name.startswith("judging:") and not path.startswith("/api/")
