@@ -145,7 +145,7 @@ def items_by_digest(
     if order == "spread":
         return replace(found, rows=found.rows.filter(digest__spread__gte=spread))
     few = keys_of_few(_apart(spread).filter(campaign=campaign_id))
-    return _besides(found, Q(digest__spread__gte=spread)) if few is None else found.among(few)
+    return _besides(found, Q(digest__spread__gte=spread)) if few is None else found.of_keys(few)
 
 
 def judgments_by_digest(found: FilteredRows, campaign_id: uuid.UUID, spread: int | None) -> FilteredRows:

@@ -43,7 +43,7 @@ class FilteredRows:
         """Return what meets all conditions, however long it takes."""
         return self.rows if self.rest is None else self.rows.filter(self.rest)
 
-    def among(self, keys: Iterable[Any]) -> "FilteredRows":
+    def of_keys(self, keys: Iterable[Any]) -> "FilteredRows":
         """Return those with these keys, of which there are few, so that nothing is left to look for."""
         return replace(self, rows=with_keys(self.complete(), keys), rest=None)
 
@@ -71,7 +71,7 @@ def filtered_judgments(
         rows = about_items(rows, with_keys(Item.objects.all(), few.items))
     found = FilteredRows(rows, _all_of(every))
     if few.judgments is not None:
-        return found.among(few.judgments)
+        return found.of_keys(few.judgments)
     return found if few.items is None else FilteredRows(found.complete(), None)
 
 
@@ -93,7 +93,7 @@ def filtered_items(campaign_id: uuid.UUID, asked: Mapping[str, Any], assessor: i
             conditions += [*_filled(asked), Q(Exists(given.filter(item=OuterRef("pk"))))]
     found = FilteredRows(rows, _all_of(conditions))
     if few.items is not None:
-        return found.among(few.items)
+        return found.of_keys(few.items)
     return found if few.judgments is None else FilteredRows(found.complete(), None)
 
 

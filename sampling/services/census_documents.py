@@ -62,7 +62,7 @@ def census_documents(
     It reads the tops of the runs and their items, and no frame. `measure` is a sum over documents.
     """
     weighed = _weighed_pairs(newest, measure, [run] if against is None else [run, against])
-    complete: dict[tuple[str, str], _Known] = {}
+    complete: dict[tuple[str, str], _DocumentFacts] = {}
     for start in range(0, len(weighed), ASKED_AT_ONCE):
         complete |= _complete_among(campaign, weighed[start : start + ASKED_AT_ONCE])
     judged = [pair for pair in weighed if pair in complete]
@@ -76,7 +76,7 @@ def census_documents(
     )
 
 
-class _Known(NamedTuple):
+class _DocumentFacts(NamedTuple):
     """Whether a completely judged item has gold, was drawn for certain by some batch, and waits for gold."""
 
     has_gold: bool
@@ -84,14 +84,16 @@ class _Known(NamedTuple):
     waits: bool
 
 
-def _complete_among(campaign: Campaign, pairs: list[tuple[str, str]]) -> dict[tuple[str, str], _Known]:
+def _complete_among(
+    campaign: Campaign, pairs: list[tuple[str, str]]
+) -> dict[tuple[str, str], _DocumentFacts]:
     """Return those of the pairs that are completely judged: each is looked up, whatever else the campaign holds."""
     topics, documents = zip(*pairs, strict=True)
     keys: dict[str, Any] = {"topics": list(topics), "documents": list(documents), "campaign": campaign.pk}
     keys |= {"collection": campaign.collection_id, "fewest": campaign.judgments_per_item}
     with connection.cursor() as cursor:
         cursor.execute(_COMPLETE, keys)
-        return {(topic, document): _Known(*known) for topic, document, *known in cursor.fetchall()}
+        return {(topic, document): _DocumentFacts(*known) for topic, document, *known in cursor.fetchall()}
 
 
 def _weighed_pairs(newest: Draw, measure: Measure[Any], runs: list[Run]) -> list[tuple[str, str]]:
