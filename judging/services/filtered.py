@@ -90,14 +90,14 @@ def filtered_items(campaign_id: uuid.UUID, asked: Mapping[str, Any], assessor: i
         if few.judgments is not None:
             rows = with_keys(rows, with_keys(given, few.judgments).values("item"))
         else:
-            conditions += [*_filled(asked), Q(Exists(given.filter(item=OuterRef("pk"))))]
+            conditions += [*_of_filled_slots(asked), Q(Exists(given.filter(item=OuterRef("pk"))))]
     found = FilteredRows(rows, _all_of(conditions))
     if few.items is not None:
         return found.of_keys(few.items)
     return found if few.judgments is None else FilteredRows(found.complete(), None)
 
 
-def _filled(asked: Mapping[str, Any]) -> list[Q]:
+def _of_filled_slots(asked: Mapping[str, Any]) -> list[Q]:
     """Return that an item has a slot of a purpose that few have, which an index says at once."""
     purpose = asked.get("purpose", Slot.Purpose.JUDGE)
     if purpose in (Slot.Purpose.JUDGE, Slot.Purpose.VOID):
