@@ -15,10 +15,6 @@ PAGES = ("README", *(f"docs/{name}" for name in ("operations", "upgrading", "pri
 TYPED = re.compile(r"manage\.py ([^\n#`]+)")
 # (command, option) that no test runs as such, and why.
 NOT_RUN = {
-    (
-        "demo",
-        "",
-    ): "its parts are: load_demo by test_demo_loading.py, the servers by test_embedded.py and test_front.py",
     ("demo", "--port"): "it hands the port to the stack, whose option is run",
     ("orphans", "--delete"): "test_s3.py hands it over by a helper, as *arguments",
     ("schema", ""): "make schema writes what test_schema.py compares with a migrated database",
