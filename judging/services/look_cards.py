@@ -51,19 +51,34 @@ class _Either:
 
 
 class _Listening:
-    """Passes on what a look tells of ids, and remembers what is named."""
+    """Passes on what a look tells of ids, and remembers what is named and what is brought."""
 
     MOST = 200_000
 
     def __init__(self, ids: Ids, named: NamedIds) -> None:
-        self.ids, self.named = ids, named
+        self.ids, self.named, self.brought = ids, named, NamedIds()
 
     def needs(self, part: int, what: str, ids: Any) -> None:
-        heard = self.named.topics if what == TOPICS else self.named.documents
         kept = list(ids)
-        if len(heard) < self.MOST:
-            heard.update(kept)
+        self._remember(self.named, what, kept)
         self.ids.needs(part, what, kept)
+
+    def brings(self, part: int, what: str, ids: Any, first_ordinal: int) -> None:
+        kept = list(ids)
+        self._remember(self.brought, what, kept)
+        self.ids.brings(part, what, kept, first_ordinal)
+
+    def everything(self) -> NamedIds:
+        """Return what is named or brought: by it judgments are told from scores, never topics from documents."""
+        return NamedIds(
+            known_topics=_Either(self.named.topic_ids(), self.brought.topics),
+            known_documents=_Either(self.named.doc_ids(), self.brought.documents),
+        )
+
+    def _remember(self, where: NamedIds, what: str, ids: list[str]) -> None:
+        heard = where.topics if what == TOPICS else where.documents
+        if len(heard) < self.MOST:
+            heard.update(ids)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.ids, name)
@@ -79,7 +94,7 @@ def look_at_parts(
     """Return a card for each part, in their order.
 
     `choices` are those of a person, by the part's name: kind and options. What names topics is looked at first: by the
-    ids that runs and gold name, topics and documents are told apart.
+    ids that runs and gold name, topics and documents are told apart. What may be judgments or scores comes last.
     """
     listening: Any = _Listening(ids, named)
     cards: dict[int, dict[str, Any]] = {}
@@ -90,12 +105,13 @@ def look_at_parts(
     for number, finding in _each_run(parts, encodings, listening):
         cards[number] = _card(parts[number], number, seen[number], choices, "runs", finding, listening)
         _tell(progress, len(cards), len(parts), parts[number])
-    for number in sorted(seen, key=lambda number: (number not in first, number)):
+    perhaps = [number for number in seen if number not in first and _may_name_others(seen[number])]
+    for number in sorted(seen, key=lambda number: (number not in first, number in perhaps, number)):
         if number in cards:
             continue
         part = parts[number]
         if number not in first:
-            seen[number] = recognise_part(part, named)
+            seen[number] = recognise_part(part, listening.everything() if number in perhaps else named)
         _tell(progress, len(cards), len(parts), part)
         cards[number] = _look(part, number, seen[number], choices, listening, progress)
     tags: dict[str, str] = {}
@@ -124,6 +140,10 @@ def recognise_file_of_members(part: Part) -> Recognition:
     from judging.recognise import recognise
 
     return recognise(part.members[0].name, part.head)
+
+
+def _may_name_others(seen: Recognition | None) -> bool:
+    return seen is not None and seen.kind in NAMES_OTHERS
 
 
 def _kind(seen: Recognition | None, choices: Mapping[str, Mapping[str, Any]], part: Part) -> str:

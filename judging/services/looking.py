@@ -145,7 +145,8 @@ def look(
     made: Import, progress: Progress | None = None, *, uploads: Sequence[StoredUpload] | None = None
 ) -> dict[str, Any]:
     """Write into the import what its files are and what is in them; return the report."""
-    with opened_parts(stored_uploads(made) if uploads is None else uploads) as parts:
+    # The tables of ids last as long as their transaction.
+    with transaction.atomic(), opened_parts(stored_uploads(made) if uploads is None else uploads) as parts:
         ids = IdsInDatabase(made.collection)
         cards = look_at_parts(parts, choices_of(made), ids, known_ids(made.collection), progress)
         if "replaces" not in made.options:  # what is there may be what is replaced
