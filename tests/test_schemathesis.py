@@ -197,7 +197,7 @@ BODIES: dict[str, Any] = {
     "conditions_create": {"same_judges": True, "same_period": True, "blind_to_system": True},
     "families_create": {"family": "all"},
     "draws_create": DESIGN,
-    "import_keep": {"files": [{"name": "more.jsonl", "kind": "documents"}]},
+    "import_keep": {"files": [{"name": "documents.jsonl", "kind": "documents"}]},
     "forecasts_create": DESIGN,
     "items_claim": {},
     "batch_create": {"judgments": []},
