@@ -68,7 +68,7 @@ class _Listening:
         self._remember(self.brought, what, kept)
         self.ids.brings(part, what, kept, first_ordinal)
 
-    def everything(self) -> NamedIds:
+    def all_ids(self) -> NamedIds:
         """Return what is named or brought: by it judgments are told from scores, never topics from documents."""
         return NamedIds(
             known_topics=_Either(self.named.topic_ids(), self.brought.topics),
@@ -111,7 +111,7 @@ def look_at_parts(
             continue
         part = parts[number]
         if number not in first:
-            seen[number] = recognise_part(part, listening.everything() if number in perhaps else named)
+            seen[number] = recognise_part(part, listening.all_ids() if number in perhaps else named)
         _tell(progress, len(cards), len(parts), part)
         cards[number] = _look(part, number, seen[number], choices, listening, progress)
     tags: dict[str, str] = {}
