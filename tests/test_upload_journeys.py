@@ -12,6 +12,7 @@ from journey_files import CORPUS, PNG, QRELS, QUERIES_CSV, RUNS, SHEET_CSV, TOPI
 
 import judging.tasks  # noqa: F401 (registers the kinds of job)
 import sampling.tasks  # noqa: F401
+import touchstone.tasks  # noqa: F401 (of all apps)
 from judging.models import Campaign, Collection, Import, Judgment
 from touchstone import jobs
 from touchstone.models import Job, User
