@@ -82,7 +82,6 @@ def requeue_old_words(*, row: Topic | Document, campaigns: Sequence[uuid.UUID], 
     items = (
         _items_of(row, actor).filter(campaign__in=campaigns).exclude(campaign__state=Campaign.State.CLOSED)
     )
-    n = 0
     with transaction.atomic():
         done = _done_slots().filter(Exists(_on_old_words(row)), item__in=items)
         lock_requests_of(done.values_list("assessor__user", flat=True))

@@ -4,7 +4,7 @@ import hashlib
 from pathlib import Path
 
 import pytest
-from django.db import connection
+from all_tables import differences, tables
 from journey_files import CORPUS, PNG, QRELS, RUNS, TOPICS
 from made_releases import released
 from small_campaign import give, judge_all, make_assessor, make_campaign, slots
@@ -34,8 +34,6 @@ from touchstone.ledger.take_back import take_back
 from touchstone.models import User
 
 pytestmark = pytest.mark.django_db(transaction=True)
-# What tells that something happened, and nothing of what is there.
-LOG = {"touchstone_event", "touchstone_erasure", "touchstone_seal", "judging_import", "touchstone_job"}
 FILES = {
     "topics.tsv": TOPICS,
     "corpus.jsonl": CORPUS,
@@ -49,24 +47,6 @@ FILES = {
 @pytest.fixture
 def mara(transactional_db):
     return User.objects.create_user("mara", role=User.Role.MANAGER)
-
-
-def tables():
-    """Return every table but the log, with all its rows as text."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace"
-        )
-        names = sorted({name for (name,) in cursor.fetchall()} - LOG)
-        found = {}
-        for name in names:
-            cursor.execute(f'SELECT t::text FROM "{name}" t ORDER BY 1')  # noqa: S608
-            found[name] = cursor.fetchall()
-    return found
-
-
-def differences(before, after):
-    return [name for name in before | after if before.get(name) != after.get(name)]
 
 
 def looked_and_kept(collection):

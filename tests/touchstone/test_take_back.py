@@ -1,6 +1,7 @@
 """An import is taken back as a whole: every table but the log is as before; whatever rests on it keeps it."""
 
 import pytest
+from all_tables import differences, tables
 from api_tools import api_client
 from database_roles import logged_in
 from django.core.files.storage import default_storage
@@ -27,31 +28,11 @@ from touchstone.models import Event, User
 from touchstone.rights import WEB, WORKER
 
 pytestmark = pytest.mark.django_db
-# What tells that something happened, and nothing of what is there.
-LOG = {"touchstone_event", "touchstone_erasure", "touchstone_seal", "judging_import", "touchstone_job"}
 
 
 @pytest.fixture
 def mara(db):
     return User.objects.create_user("mara", role=User.Role.MANAGER)
-
-
-def tables():
-    """Return every table but the log, with all its rows as text."""
-    with connection.cursor() as cursor:
-        cursor.execute(
-            "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = current_schema()::regnamespace"
-        )
-        names = sorted({name for (name,) in cursor.fetchall()} - LOG)
-        found = {}
-        for name in names:
-            cursor.execute(f'SELECT t::text FROM "{name}" t ORDER BY 1')  # noqa: S608
-            found[name] = cursor.fetchall()
-    return found
-
-
-def differences(before, after):
-    return [name for name in before if before[name] != after[name]]
 
 
 def back(made, actor, why="the wrong file"):

@@ -12,8 +12,7 @@ from django.views.decorators.http import require_POST
 
 from console.forms.campaigns import CollectionForm, MembersForm
 from console.forms.uploads import MANUAL_HELP, FilesForm, RunForm
-from console.manager.imports import SHOWN_IMPORTS as SHOWN_RECENT
-from console.manager.imports import look_at_upload, recent_imports
+from console.manager.imports import SHOWN_RECENT, look_at_upload, recent_imports
 from judging.models import Collection, GoldAnswer, Import, Run
 from judging.services.access import managers_only
 from judging.services.collections import change_collection, change_run, create_collection

@@ -31,7 +31,7 @@ COUNTS = (
     ("images", "Images"),
 )
 MOST_CAMPAIGNS = 20
-SHOWN_IMPORTS, SHOWN_JOBS = 8, 3
+SHOWN_RECENT, SHOWN_JOBS = 8, 3
 
 
 def look_at_upload(request: HttpRequest, row: Collection, form: FilesForm) -> HttpResponse:
@@ -44,7 +44,7 @@ def recent_imports(row: Collection) -> dict[str, Any]:
     """Return what pages list of a collection's uploads: the newest imports, and jobs that brought none."""
     jobs = Job.objects.filter(kind="import", payload__collection=str(row.pk)).exclude(state=Job.State.DONE)
     return {
-        "imports": Import.objects.filter(collection=row)[:SHOWN_IMPORTS],
+        "imports": Import.objects.filter(collection=row)[:SHOWN_RECENT],
         "jobs": jobs.order_by("-created_at")[:SHOWN_JOBS],
     }
 

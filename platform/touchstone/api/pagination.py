@@ -155,6 +155,7 @@ def _with_joins(queryset: Any, found: Any, n: int) -> list[Any]:
     """Return the first rows found with all that the list joins to each: their keys first, so that only they are joined.
 
     What is put into order would else have it all, and the plan of a join is made for a length that nobody knows.
+    A list with a further condition has no annotations: they would be lost here.
     """
     keys = list(found.select_related(None).values_list("pk", flat=True)[:n])
     joined = queryset.model._base_manager.filter(pk__in=keys)
