@@ -1,4 +1,4 @@
-"""Every page that the resolver names, as everybody who may see it: axe, both themes, 360 pixels, no complaint.
+"""Every page that the resolver names, as everybody who may see it: axe, both themes, desk and phone, no complaint.
 
 A new page needs nothing here, as long as tests/worlds.py knows what its address names. LOOK_SHOTS=folder leaves a
 picture of every page there.
@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 
 import axe_playwright_python
 import browser as tools
+import openid_provider
 import pytest
 from browser import page_of
 from django.urls import NoReverseMatch, reverse
@@ -22,6 +23,7 @@ from worlds import Route, World, make_user, make_world, routes
 
 from judging.models import Assessor, Campaign
 from judging.services import training
+from touchstone import embedded
 from touchstone.models import User
 
 pytestmark = tools.MARKS
@@ -39,7 +41,7 @@ QUERIES: dict[str, dict[str, str]] = {
 LEAD_ELSEWHERE = {"judging:hit-start", "console:manage-collection-new"}
 # Pages of a state that the campaign is not in; `states` brings it there.
 OF_A_STATE = {"judging:consent", "judging:training", "judging:study", "judging:hit"}
-# Without a company's provider there are none of these: they lead to it and come back from it.
+# Without a company's provider there are none of these: they lead to it and come back from it (the last test here).
 OF_A_PROVIDER = {
     "company",
     "company-back",
@@ -50,12 +52,23 @@ OF_A_PROVIDER = {
 }
 CONTRAST = '{runOnly: ["color-contrast"], iframes: false, resultTypes: ["violations"]}'
 ALL = '{iframes: false, resultTypes: ["violations"]}'
+# Each page in both themes on a desk and on a phone; the narrowest phone is 360 pixels wide, a common one 390.
+LOOKS = [
+    (1280, "light", ""),  # colours are the same as at 1440
+    (1440, "light", CONTRAST),
+    (1440, "dark", CONTRAST),
+    (390, "light", ALL),
+    (360, "dark", ALL),
+]
 OVERFLOW = """() => {
-    const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+    const width = document.documentElement.clientWidth, wide = document.documentElement.scrollWidth - width;
     if (wide <= 0) return "";
-    const all = [...document.querySelectorAll("main *, header *")].filter(e => e.getBoundingClientRect().right > 361);
+    const all = [...document.querySelectorAll("main *, header *")].filter(
+        e => e.getBoundingClientRect().right > width + 1);
     return `${wide}px too wide: ${all.slice(0, 3).map(e => e.outerHTML.slice(0, 120)).join(" | ")}`;
 }"""
+PASSWORD = "correct horse battery"
+ERRORS = ("404", "405", "another", "refused")  # how the names of pages end that come with such a status
 VIOLATIONS = """window.violated = [];
 document.addEventListener(
     "securitypolicyviolation", e => window.violated.push(`${e.violatedDirective} ${e.blockedURI}`));"""
@@ -96,6 +109,37 @@ def test_every_page_of_every_role_is_accessible_in_both_themes_and_fits_a_phone(
     assert not faults, "\n".join(faults)
     missing = {route.name for route in pages} - answered - LEAD_ELSEWHERE - OF_A_STATE - OF_A_PROVIDER
     assert not missing, f"nobody saw {sorted(missing)}: give sample arguments (tests/worlds.py, QUERIES)"
+
+
+def test_the_pages_of_a_companys_log_in_are_as_accessible(chromium, child_environment, world):
+    mia = User.objects.get(username="mia")
+    mia.set_password(PASSWORD)
+    mia.save()
+    address = f"127.0.0.1:{embedded.free_port()}"
+    claims = {"email": "mia@example.org", "email_verified": True, "name": "Mia"}
+    names = world.names
+    with openid_provider.running(("s-mia", claims)) as provider:
+        given = provider.register(f"http://{address}")
+        with tools.served({**child_environment, **given}, address) as web:
+            with _page(chromium, web, "") as page:
+                for name, path in (
+                    ("log-in", reverse("login")),
+                    ("invitation", reverse("link-invitation", args=[names["link-invitation token"]])),
+                    ("password", reverse("link-password", args=[names["link-password token"]])),
+                    ("campaign", reverse("judging:join", args=[names["judging:join token"]])),
+                    ("company refused", reverse("company-back")),
+                ):
+                    faults = _looked_at(page, web + path, f"nobody {name}")
+                    assert not faults, "\n".join(faults)
+                assert "begun in another browser" in page.inner_text("main")
+            with _page(chromium, web, "mia") as page:
+                faults = _looked_at(page, web + reverse("account"), "mia account")
+                page.goto(web + reverse("company-link"), wait_until="networkidle")
+                page.said.clear()  # what the company's page says is not ours
+                page.click("button:has-text('s-mia')")  # at the company
+                page.wait_for_selector("text=Present password")
+                faults += _faults_here(page, "mia company link")
+    assert not faults, "\n".join(faults)
 
 
 def states(world: World) -> Iterator[tuple[str, str, str]]:
@@ -180,30 +224,37 @@ def _answers(page: Any, address: str, name: str, answered: set[str], faults: lis
 
 
 def _looked_at(page: Any, address: str, name: str) -> list[str]:
-    """Return what is wrong with a page: in words of axe, of the console, of the Content-Security-Policy, and ours."""
-    page.set_viewport_size({"width": 1280, "height": 800})
-    page.emulate_media(color_scheme="light")
+    """Return what is wrong with the page of an address."""
     page.said.clear()
     answer = page.goto(address, wait_until="load")
-    is_error = name.endswith(("404", "405", "another"))
-    faults = [] if (answer.status == 200) is not is_error else [f"status {answer.status}"]
-    page.evaluate(AXE)
-    faults += _axe(page, CONTRAST, "1280 light")
+    is_error = name.endswith(ERRORS)
+    faults = [] if (answer.status == 200) is not is_error else [f"{name}: status {answer.status}"]
+    return faults + _faults_here(page, name)
+
+
+def _faults_here(page: Any, name: str) -> list[str]:
+    """Return what is wrong with the page on screen: in words of axe, of the console, of the policy, and ours."""
+    faults = []
     if "Touchstone" not in page.title() and not name.endswith(
         "hit"
     ):  # that one stands in a market's own frame
         faults.append(f"title {page.title()!r}")
     if page.locator("h1").count() != 1:
         faults.append(f"{page.locator('h1').count()} h1")
-    _shoot(page, name, "1280-light")
-    page.emulate_media(color_scheme="dark")
-    page.set_viewport_size({"width": 360, "height": 740})
-    faults += _axe(page, ALL, "360 dark")
-    if wide := page.evaluate(OVERFLOW):
-        faults.append(wide)
-    _shoot(page, name, "360-dark")
+    page.evaluate(AXE)
+    for width, theme, rules in LOOKS:
+        page.set_viewport_size({"width": width, "height": 800})
+        page.emulate_media(color_scheme=theme)
+        faults += _axe(page, rules, f"{width} {theme}") if rules else []
+        if wide := page.evaluate(OVERFLOW):
+            faults.append(f"{width} {theme}: {wide}")
+        _shoot(page, name, f"{width}-{theme}")
     # The browser itself remarks on a status that is an error.
-    said = [text for text in page.said if not (is_error and text.startswith("Failed to load resource"))]
+    said = [
+        text
+        for text in page.said
+        if not (name.endswith(ERRORS) and text.startswith("Failed to load resource"))
+    ]
     return _noted([f"{name}: {fault}" for fault in [*faults, *said, *page.evaluate("window.violated")]])
 
 
