@@ -15,7 +15,7 @@ from touchstone.files import local
 from touchstone.models import User
 
 MOST_FOUND = 1000  # by words: who finds more adds a word
-MOST_LINES = 2_000_000  # of runs, read for one page
+MOST_LINES = 1_000_000  # of runs, read for one page
 FIRST_DOCUMENTS = 5
 SHOWN_ITEMS = 50
 Rows = TypeVar("Rows", bound=Model)

@@ -1,12 +1,13 @@
 """Checking topics: a plan, the topics it draws, what was found in them, and what that says of all topics."""
 
 import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from judging.models import Campaign, Slot, Topic
 from judging.services.errors import Refused
@@ -138,14 +139,30 @@ def plan_of(row: TopicCheckPlan) -> AcceptancePlan:
 
 def status_of(row: TopicCheckPlan) -> TopicCheckStatus:
     """Return where the checks of a plan stand."""
-    findings = list(TopicFinding.objects.filter(topic_check__plan=row).values_list("is_bad", flat=True))
-    n_checked, n_bad = len(findings), sum(findings)
+    return statuses_of([row])[0]
+
+
+def statuses_of(rows: Sequence[TopicCheckPlan]) -> list[TopicCheckStatus]:
+    """Return where the checks of each plan stand, by two statements however many plans there are."""
+    counted = TopicFinding.objects.filter(topic_check__plan__in=rows).values_list("topic_check__plan")
+    counts = {
+        plan: (n, n_bad)
+        for plan, n, n_bad in counted.annotate(n=Count("pk"), n_bad=Count("pk", filter=Q(is_bad=True)))
+    }
+    unchecked = TopicCheck.objects.filter(plan__in=rows, finding=None).select_related("topic")
+    following = {one.plan_id: one for one in unchecked.order_by("plan_id", "sequence").distinct("plan_id")}
+    return [_status(row, *counts.get(row.pk, (0, 0)), following.get(row.pk)) for row in rows]
+
+
+def _status(
+    row: TopicCheckPlan, n_checked: int, n_bad: int, following: TopicCheck | None
+) -> TopicCheckStatus:
     return TopicCheckStatus(
         n_checked,
         n_bad,
         plan_of(row).decision(n_checked, n_bad),
         most_bad_topics(row.n_topics, n_checked, n_bad, CONFIDENCE),
-        row.checks.select_related("topic").filter(finding=None).first(),
+        following,
     )
 
 

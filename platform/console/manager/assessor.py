@@ -185,8 +185,13 @@ def _n_requeueable(person: Assessor) -> int:
 
 
 def _obstacles(person: Assessor) -> list[dict[str, Any]]:
-    mine = without_grade(person.campaign).filter(assessor=person).order_by("-id").values("pk")
-    return obstacle_counts(Judgment.objects.filter(pk__in=mine[:LOOKED_AT]))
+    mine = (
+        without_grade(person.campaign)
+        .filter(assessor=person)
+        .order_by("-id")
+        .values_list("obstacle", flat=True)
+    )
+    return obstacle_counts(mine[:LOOKED_AT])
 
 
 def _machine_calls(person: Assessor) -> dict[str, Any] | None:

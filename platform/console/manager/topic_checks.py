@@ -2,7 +2,7 @@
 
 import uuid
 from collections import defaultdict
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.contrib import messages
@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST
 
 from analytics.services.simulations import BAD_TOPICS, ask_simulation, newest_simulation
 from console.forms.topic_checks import BAD, FindingForm, TopicPlanForm
-from judging.models import Assessor, Campaign, Judgment, Slot
+from judging.models import Campaign, Judgment, Slot
 from judging.services.access import managers_only
 from sampling.models import TopicCheck, TopicCheckPlan
 from sampling.services.topic_checks import (
@@ -22,11 +22,12 @@ from sampling.services.topic_checks import (
     judged_topics,
     plan_checks,
     record_finding,
-    status_of,
+    statuses_of,
 )
 from touchstone.models import user_of
 
 SHOWN_ITEMS = 10  # documents of a topic to look at, half of them judged relevant where there are as many
+SHOWN_PEOPLE = 20  # those who judged most of the topic
 SHOWN_PLANS = 20
 ASKED = ("good", "limit", "alpha", "beta")
 
@@ -47,7 +48,8 @@ def topic_checks(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         made = plan_checks(campaign=row, user=user_of(request), **form.arguments())
         messages.success(request, f"{made.n_checks} of {made.n_topics} topics are drawn.")
         return redirect("console:topic-checks", campaign_id=campaign_id)
-    plans = list(row.topic_check_plans.select_related("made_by").order_by("-sequence")[:SHOWN_PLANS])
+    newest = list(row.topic_check_plans.select_related("made_by").order_by("-sequence")[:SHOWN_PLANS])
+    plans = [_plan_row(*one) for one in zip(newest, statuses_of(newest), strict=True)]
     context = {
         "campaign": row,
         "form": form,
@@ -55,7 +57,7 @@ def topic_checks(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         "proposal": _proposal(form),
         "simulation": _percents(simulated) if simulated else None,
         "simulated_at": job.finished_at if job else None,
-        "plans": [_plan_row(plan) for plan in plans],
+        "plans": plans,
         "current": _current(row, plans[0]) if plans else None,
     }
     status = 400 if form.is_bound and not form.is_valid() else 200
@@ -119,17 +121,16 @@ def _risks(plan: Any) -> dict[str, Any]:
     return {"producer": 100 * plan.producer_risk, "consumer": 100 * plan.consumer_risk}
 
 
-def _plan_row(plan: TopicCheckPlan) -> dict[str, Any]:
-    status = status_of(plan)
+def _plan_row(plan: TopicCheckPlan, status: TopicCheckStatus) -> dict[str, Any]:
     share = 100 * status.most_bad_topics / plan.n_topics
     return {"row": plan, "status": status, "most_bad_share": share, **_risks(plan)}
 
 
-def _current(row: Campaign, plan: TopicCheckPlan) -> dict[str, Any]:
+def _current(row: Campaign, newest: dict[str, Any]) -> dict[str, Any]:
     """Return the newest plan with the topic to check next, and what to look at there."""
-    shown = _plan_row(plan)
-    status: TopicCheckStatus = shown["status"]
-    shown["n_left"] = plan.n_checks - status.n_checked
+    plan: TopicCheckPlan = newest["row"]
+    status: TopicCheckStatus = newest["status"]
+    shown = newest | {"n_left": plan.n_checks - status.n_checked}
     if status.next_check is not None:
         shown |= _evidence(row, status.next_check, plan.seed)
     shown["findings"] = list(
@@ -142,42 +143,69 @@ def _current(row: Campaign, plan: TopicCheckPlan) -> dict[str, Any]:
 
 def _evidence(row: Campaign, check: TopicCheck, seed: int) -> dict[str, Any]:
     """Return who judged the topic and how, and some of its documents at random with the grades given."""
-    judgments = list(
-        Judgment.objects.filter(
-            item__campaign=row,
-            item__topic=check.topic_id,
-            slot__purpose=Slot.Purpose.JUDGE,
-            grade__isnull=False,
-        )
-        .select_related("assessor__user", "item__document")
-        .defer("item__document__text", "item__document__html")
-        .order_by("item__document__doc_id", "assessor_id", "-sequence")
-        .distinct("item__document__doc_id", "assessor_id")
-    )
+    given = _grades_of(row, check.topic_id)
     lowest = row.scale.relevant_grade
-    by_item: dict[uuid.UUID, list[Judgment]] = defaultdict(list)
-    by_assessor: dict[Assessor, list[Judgment]] = defaultdict(list)
-    for judgment in judgments:
-        by_item[judgment.item_id].append(judgment)
-        by_assessor[judgment.assessor].append(judgment)
-    people = [
+    by_item: dict[uuid.UUID, list[_GivenGrade]] = defaultdict(list)
+    by_assessor: dict[int, list[_GivenGrade]] = defaultdict(list)
+    for one in given:
+        by_item[one.item].append(one)
+        by_assessor[one.assessor].append(one)
+    people: list[dict[str, Any]] = [
         {
-            "assessor": assessor,
-            "n": len(given),
-            "n_relevant": sum((one.grade or 0) >= lowest for one in given),
-            "seconds": float(np.median([one.active_milliseconds for one in given])) / 1000,
+            "pk": assessor,
+            "name": theirs[0].username,
+            "n": len(theirs),
+            "n_relevant": sum(one.grade >= lowest for one in theirs),
+            "seconds": float(np.median([one.milliseconds for one in theirs])) / 1000,
         }
-        for assessor, given in by_assessor.items()
+        for assessor, theirs in by_assessor.items()
     ]
     items = [
         {
-            "item": given[0].item,
-            "grades": ", ".join(str(one.grade) for one in given),
-            "is_relevant": any((one.grade or 0) >= lowest for one in given),
+            "pk": item,
+            "title": all_of[0].title or all_of[0].doc_id,
+            "grades": ", ".join(str(one.grade) for one in all_of),
+            "is_relevant": any(one.grade >= lowest for one in all_of),
         }
-        for given in by_item.values()
+        for item, all_of in by_item.items()
     ]
-    return {"people": people, "n_items": len(items), "items": _sample(items, [seed, check.sequence])}
+    return {
+        "people": sorted(people, key=lambda one: (-one["n"], one["name"]))[:SHOWN_PEOPLE],
+        "n_people": len(people),
+        "n_items": len(items),
+        "items": _sample(items, [seed, check.sequence]),
+    }
+
+
+class _GivenGrade(NamedTuple):
+    """A grade that an assessor gave a document of the topic, the newest one; `grade` is never None."""
+
+    item: uuid.UUID
+    assessor: int
+    grade: Any
+    milliseconds: int
+    username: str
+    title: str
+    doc_id: str
+
+
+def _grades_of(row: Campaign, topic: int) -> list[_GivenGrade]:
+    found = Judgment.objects.filter(
+        item__campaign=row, item__topic=topic, slot__purpose=Slot.Purpose.JUDGE, grade__isnull=False
+    )
+    newest = found.order_by("item__document__doc_id", "assessor_id", "-sequence").distinct(
+        "item__document__doc_id", "assessor_id"
+    )
+    columns = newest.values_list(
+        "item",
+        "assessor",
+        "grade",
+        "active_milliseconds",
+        "assessor__user__username",
+        "item__document__title",
+        "item__document__doc_id",
+    )
+    return [_GivenGrade(*one) for one in columns]
 
 
 def _sample(items: list[dict[str, Any]], seed: list[int]) -> list[dict[str, Any]]:
