@@ -13,7 +13,7 @@ SKILLS = (1.0, 0.95, 0.95, 0.9, 0.9, 0.85)
 MIDDLE = 0.5  # the popularity of all documents under class-conditional noise
 MILLISECONDS_EACH = 20_000
 
-FILLED = "slot_id bigint, assessor_id bigint, grade integer"
+FILLED = "slot_id bigint, assessor_id bigint, grade integer, milliseconds integer, comment text"
 AS_SUBMIT_LEAVES_THEM = (
     """UPDATE judging_slot s SET state = 'done', assessor_id = f.assessor_id, token = gen_random_uuid(),
               leased_at = clock_timestamp(), lease_until = NULL
@@ -21,9 +21,9 @@ AS_SUBMIT_LEAVES_THEM = (
     """INSERT INTO judging_lease (token, slot_id, assessor_id, leased_at)
        SELECT s.token, s.id, s.assessor_id, s.leased_at FROM filled f JOIN judging_slot s ON s.id = f.slot_id""",
     """INSERT INTO judging_judgment (item_id, assessor_id, sequence, grade, slot_id, lease_token, client_token,
-                                     active_milliseconds, document_version, created_at)
-       SELECT s.item_id, s.assessor_id, 1, f.grade, s.id, s.token, gen_random_uuid(), %(milliseconds)s, d.version,
-              clock_timestamp()
+                                     active_milliseconds, comment, document_version, created_at)
+       SELECT s.item_id, s.assessor_id, 1, f.grade, s.id, s.token, gen_random_uuid(), f.milliseconds, f.comment,
+              d.version, clock_timestamp()
          FROM filled f JOIN judging_slot s ON s.id = f.slot_id JOIN judging_item i ON i.id = s.item_id
          JOIN judging_document d ON d.id = i.document_id""",
     """UPDATE judging_assessor a SET n_judged = n_judged + f.n
@@ -33,6 +33,11 @@ AS_SUBMIT_LEAVES_THEM = (
 
 def fill(rows: Iterable[tuple[int, int, int]]) -> None:
     """Judge open slots: rows of (slot, assessor, grade)."""
+    fill_timed((*row, MILLISECONDS_EACH, "") for row in rows)
+
+
+def fill_timed(rows: Iterable[tuple[int, int, int, int, str]]) -> None:
+    """Judge open slots: rows of (slot, assessor, grade, milliseconds, comment). Within a transaction."""
     from django.db import connection
 
     from judging.services.sources import copy_rows
@@ -40,7 +45,7 @@ def fill(rows: Iterable[tuple[int, int, int]]) -> None:
     rows_copied = copy_rows("filled", FILLED, rows)
     with connection.cursor() as cursor:
         for number, sql in enumerate(AS_SUBMIT_LEAVES_THEM):
-            cursor.execute(sql, {"milliseconds": MILLISECONDS_EACH})
+            cursor.execute(sql)
             if number < 3 and cursor.rowcount != rows_copied:
                 raise RuntimeError(f"{cursor.rowcount} of {rows_copied} judgments were written")
 
