@@ -3,27 +3,40 @@
 from collections.abc import Iterable
 from typing import Any
 
+from django.db.models import Q
+
 from analytics import methods
 from analytics.methods import REPORTED
 from analytics.models import Computation, Estimate
 from judging.models import Run
 
 
-def estimates_of(computation: Computation | None, measure: str, **conditions: Any) -> list[Estimate]:
+def estimates_of(
+    computation: Computation | None, measure: str, *which: Q, **conditions: Any
+) -> list[Estimate]:
     """Return the stored estimates that fit, by run, then by method in the order of the pages."""
     if computation is None:
         return []
-    found = computation.estimates.filter(measure=measure, **conditions).select_related("run", "run_b")
+    found = computation.estimates.filter(*which, measure=measure, **conditions).select_related("run", "run_b")
     order = {method.key: place for place, method in enumerate(methods.METHODS)}
     return sorted(found, key=lambda e: (e.run.run_id, e.run_b.run_id if e.run_b else "", order[e.method]))
 
 
 def pair_estimates(computation: Computation | None, measure: str, run_a: Run, run_b: Run) -> list[Estimate]:
     """Return the estimates of run_a minus run_b; stored the other way round, they are turned."""
-    direct = estimates_of(computation, measure, run=run_a, run_b=run_b)
-    return direct or [
-        reverse_difference(e) for e in estimates_of(computation, measure, run=run_b, run_b=run_a)
-    ]
+    return estimates_of_two(computation, measure, run_a, run_b)[0]
+
+
+def estimates_of_two(
+    computation: Computation | None, measure: str, run_a: Run, run_b: Run
+) -> tuple[list[Estimate], list[Estimate]]:
+    """Return the estimates of run_a minus run_b, as `pair_estimates` does, and those of both runs alone."""
+    both = [run_a, run_b]
+    rows = estimates_of(computation, measure, Q(run_b__in=both) | Q(run_b=None), run__in=both)
+    alone = [row for row in rows if row.run_b_id is None]
+    direct = [row for row in rows if (row.run_id, row.run_b_id) == (run_a.pk, run_b.pk)]
+    turned = [row for row in rows if (row.run_id, row.run_b_id) == (run_b.pk, run_a.pk)]
+    return direct or [reverse_difference(row) for row in turned], alone
 
 
 def reported_of(estimates: Iterable[Estimate]) -> Estimate | None:

@@ -26,7 +26,9 @@ def folder(kept: Path | None = None) -> Iterator[Path]:
     made = kept or Path(tempfile.mkdtemp(prefix="touchstone-benchmark-"))
     # Before Django reads its settings.
     os.environ["TOUCHSTONE_VAR"] = str(made / "var")
-    os.environ["JUDGING_REQUESTS"] = "1000000000"  # of a session: these callers are faster than people
+    # These callers are faster than people and their programs.
+    for limit in ("JUDGING_REQUESTS", "API_REQUESTS", "API_REQUESTS_PER_ADDRESS"):
+        os.environ[limit] = "1000000000"
     (made / "var").mkdir(parents=True, exist_ok=True)
     try:
         yield made

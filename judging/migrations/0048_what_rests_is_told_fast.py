@@ -35,7 +35,7 @@ def rests() -> str:
     ]
     queries += [f"SELECT '{words}', q.* FROM ({sql}) q" for words, sql in taken_back.OF_JUDGMENTS.items()]
     told: str = taken_back.RESTS % {"span": taken_back.SPAN, "queries": "\n    UNION ALL ".join(queries)}
-    return told + taken_back.PATH_OF_RESTS
+    return f"{told}{taken_back.PATH_OF_RESTS}"
 
 
 class Migration(migrations.Migration):

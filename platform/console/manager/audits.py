@@ -108,6 +108,8 @@ def _campaign(campaign_id: uuid.UUID) -> Any:
     audits = Audit.objects.filter(
         campaign=OuterRef("pk"), tier=OuterRef("audit_schedule__tier"), declaration=""
     )
+    by_hand = Audit.objects.filter(campaign=OuterRef("pk"), tier=AuditTier.GOLD, declaration="")
+    each_campaign = by_hand.order_by().values("campaign")
     rows = Campaign.objects.select_related("collection", "scale", "audit_schedule").annotate(
         tiers=Subquery(
             people.order_by()
@@ -119,23 +121,22 @@ def _campaign(campaign_id: uuid.UUID) -> Any:
         has_draw=Exists(Draw.objects.filter(campaign=OuterRef("pk"))),
         is_foreign=Exists(Draw.objects.filter(campaign=OuterRef("pk"), selection=FOREIGN.key)),
         has_whole_topics=Exists(draws_of_topics().filter(campaign=OuterRef("pk"))),
+        n_by_hand=Subquery(each_campaign.annotate(n=Count("pk")).values("n")),
+        most_by_hand=Subquery(each_campaign.annotate(most=Max("expected_in_total")).values("most")),
         expected=Subquery(audits.order_by("-sequence").values("expected_in_total")[:1]),
     )
     return get_object_or_404(rows, pk=campaign_id)
 
 
-def _schedule(row: Campaign) -> AuditSchedule:
+def _schedule(row: Any) -> AuditSchedule:
     """Return the schedule; where there is none, one not saved, whose next audit adds to those made by hand."""
     schedule: AuditSchedule | None = getattr(row, "audit_schedule", None)
     if schedule is not None:
         return schedule
-    by_hand = row.audits.filter(tier=AuditTier.GOLD, declaration="").aggregate(
-        n=Count("pk"), most=Max("expected_in_total")
-    )
-    if not by_hand["n"]:
+    if not row.n_by_hand:
         return AuditSchedule()
-    each = max(1, round(by_hand["most"] / by_hand["n"]))
-    return AuditSchedule(items_each_time=each, items_in_total=math.ceil(by_hand["most"]) + each)
+    each = max(1, round(row.most_by_hand / row.n_by_hand))
+    return AuditSchedule(items_each_time=each, items_in_total=math.ceil(row.most_by_hand) + each)
 
 
 def _page(

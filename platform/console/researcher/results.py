@@ -19,7 +19,7 @@ from analytics.models import Computation, Estimate
 from analytics.services import exports
 from analytics.services.claim_intervals import claim_test
 from analytics.services.plot_data import forest_of_runs, pair_forest
-from analytics.services.verdicts import estimates_of, pair_estimates, reported_of, reverse_difference
+from analytics.services.verdicts import estimates_of, estimates_of_two, reported_of, reverse_difference
 from console.looks import look_context
 from console.researcher.plots import asked_methods, plot_answer
 from console.researcher.prose import (
@@ -209,7 +209,7 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     run_a, run_b = (named.get(request.GET.get(name, "")) for name in ("a", "b"))
     if run_a is None or run_b is None:
         raise Http404
-    estimates = pair_estimates(computation, measure, run_a, run_b)
+    estimates, alone = estimates_of_two(computation, measure, run_a, run_b)
     if "plot" in request.GET:
         by = asked_methods(request)
         draw = {
@@ -244,7 +244,7 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
             significant=said["compared"] is not None and said["compared"].test.significant,
         ),
         "variance": variance_words(corrected),
-        "shares": _shares(results, [run_a, run_b]),
+        "shares": _shares(alone, [run_a, run_b]),
         "assumption": assumption_words(computation),
         "measure_is_linear": parse_measure(measure).kind.is_sum,
         **conditions_context(row),
@@ -343,8 +343,7 @@ def _judged_words(estimates: Iterable[Estimate | None]) -> str:
     return next((e.judged_words for e in estimates if e is not None and e.judged_words), "")
 
 
-def _shares(results: ResultsRequest, runs: Sequence[RunRow]) -> list[tuple[str, str]]:
-    """Return of each run how much of what it returns first was judged, where that is known."""
-    rows = estimates_of(results.computation, results.measure, run_b__isnull=True, run__in=runs)
+def _shares(rows: Sequence[Estimate], runs: Sequence[RunRow]) -> list[tuple[str, str]]:
+    """Return of each run how much of what it returns first was judged, where its estimates know that."""
     words = {run.run_id: _judged_words(e for e in rows if e.run_id == run.pk) for run in runs}
     return [(run_id, text) for run_id, text in words.items() if text]

@@ -118,7 +118,8 @@ def results_request(request: HttpRequest, campaign_id: uuid.UUID) -> ResultsRequ
         "topic_selection": first_topic_selection(),
         "n_drawn_topics": Subquery(newest_topics.values(n=length)[:1]),
     }
-    row: Any = get_object_or_404(rows.annotate(**known, **family_columns()), pk=campaign_id)
+    rows = rows.annotate(**known, **family_columns()).prefetch_related("draws")
+    row: Any = get_object_or_404(rows, pk=campaign_id)
     measures = measures_of(row)
     measure = usual_spelling(request.GET.get("measure", measures[0]))
     if measure not in measures:

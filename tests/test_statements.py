@@ -1,0 +1,60 @@
+"""How many SQL statements a page or a read of the API takes: twelve at most, as everybody who may see it."""
+
+from typing import Any
+
+import pytest
+from django.db import connection, reset_queries
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import NoReverseMatch, reverse
+from worlds import Route, World, make_user, make_world, routes
+
+from touchstone.models import User
+
+MOST = 12
+NOT_FOR_PEOPLE = {"readyz", "metrics"}  # they try what the product rests on, part by part
+PAGES = ("text/html", "application/json")  # files to download are read otherwise
+ASKED: dict[str, dict[str, str]] = {
+    "console:pair": {"a": "run0", "b": "run2"},
+    "console:papers": {"measure": "DCG@10", "run": "run0", "against": "run2"},
+    "console:reuse": {"run": "run0"},
+    "console:planner": {"run": "run0", "against": "run2"},
+}
+
+
+@pytest.fixture
+def world(tmp_path: Any, transactional_db: None) -> World:
+    return make_world(tmp_path, [make_user("mia", "manager"), make_user("rhea", "researcher")], "bob")
+
+
+def test_every_page_and_read_takes_twelve_statements_at_most(world: World) -> None:
+    n_pages = 0
+    over: list[str] = []
+    for name in ("mia", "rhea", "bob"):
+        client = Client(raise_request_exception=False)
+        client.force_login(User.objects.get(username=name))
+        for route in (one for one in routes() if one.name not in NOT_FOR_PEOPLE):
+            taken = _statements(client, route, world)
+            n_pages += taken is not None
+            if taken is not None and len(taken) > MOST:
+                over.append(f"{name}, {route}: {len(taken)}\n    " + "\n    ".join(taken))
+            if route.name == "logout":
+                client.force_login(User.objects.get(username=name))
+    assert not over, "\n".join(over)
+    assert n_pages > 200
+
+
+def _statements(client: Client, route: Route, world: World) -> list[str] | None:
+    """Return the beginnings of a page's statements; None where there is no page for who asks."""
+    arguments = world.arguments(route)
+    try:
+        address = reverse(route.name, kwargs=arguments)
+    except NoReverseMatch:  # a run's number in an address of pages, its name in one for programs
+        address = reverse(route.name, kwargs=arguments | {"run_id": world.names["run"]})
+    reset_queries()
+    with CaptureQueriesContext(connection) as queries:
+        answer = client.get(address, ASKED.get(route.name, {}))
+        answer.close()
+    if answer.status_code != 200 or not answer.headers["Content-Type"].startswith(PAGES):
+        return None
+    return [str(query["sql"])[:160] for query in queries]
