@@ -48,6 +48,7 @@ FILTERS: dict[str, list[dict[str, str]]] = {
     "assessor": [{"assessor": "judge7"}, {"assessor": "judged-once"}, {"assessor": "nobody"}],
     "obstacle": [{"obstacle": "any"}, {"obstacle": "harmful"}, {"obstacle": "language"}],
     "comment": [{"comment": "yes"}],
+    "comment_words": [{"comment_words": "hardly"}, {"comment_words": "nowhere"}],
     "since": [{"since": "2026-01-05"}, {"since": "2026-01-12T13:30"}, {"since": "2099-01-01"}],
     "before": [{"before": "2026-01-05"}, {"before": "2026-01-01T00:05"}, {"before": "2020-01-01"}],
     "seconds_below": [{"seconds_below": "30"}, {"seconds_below": "1"}, {"seconds_below": "0.1"}],

@@ -67,6 +67,13 @@ FILTERS = (
     Filter("assessor", "Assessor", "text", "By this assessor, as the rows name them."),
     Filter("obstacle", "Could not be judged", "choice", "Given back for this reason.", OBSTACLES),
     Filter("comment", "Comment", "choice", "With a comment.", YES, is_managers=True),
+    Filter(
+        "comment_words",
+        "Words in a comment",
+        "text",
+        "With a comment that has these words.",
+        is_managers=True,
+    ),
     Filter("since", "From", "time", "Judged at this time (UTC) or later."),
     Filter("before", "Before", "time", "Judged before this time (UTC)."),
     Filter("seconds_below", "Seconds below", "seconds", "Judged in less time.", lists=(JUDGMENTS,)),

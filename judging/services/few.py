@@ -127,6 +127,8 @@ def _names(asked: Mapping[str, Any]) -> Iterable[str]:
     for name in _JUDGMENTS:
         if name in asked and (name, asked[name]) != ("purpose", "judge"):
             yield name
+    if "comment_words" in asked and "comment" not in asked:
+        yield "comment"
     if {"tier", "kind"} & asked.keys() and "assessor" not in asked:
         yield "assessor"
     if {"since", "before"} & asked.keys():

@@ -7,6 +7,8 @@ for `rest`, never at the whole campaign (touchstone/api/pagination.py); a downlo
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_
 from typing import Any
 
 from django.contrib.postgres.search import SearchVectorExact
@@ -28,7 +30,13 @@ CONDITIONS: dict[str, str] = {
     "before": "created_at__lt",
 }
 OF_ASSESSORS = ("tier", "kind")
-SAID = {"assessor", "obstacle", "comment", *CONDITIONS}  # what one judgment of an item has to meet
+SAID = {
+    "assessor",
+    "obstacle",
+    "comment",
+    "comment_words",
+    *CONDITIONS,
+}  # what one judgment of an item has to meet
 
 
 @dataclass(frozen=True)
@@ -114,6 +122,9 @@ def _of_judgment(asked: Mapping[str, Any]) -> dict[str, Q]:
         found["obstacle"] = given_back if reason == "any" else given_back & Q(obstacle=reason)
     if "comment" in asked:
         found["comment"] = ~Q(comment="")
+    if "comment_words" in asked:
+        words = (Q(comment__icontains=word) for word in asked["comment_words"].split())
+        found["comment_words"] = reduce(and_, words, ~Q(comment=""))
     return found
 
 
@@ -153,12 +164,7 @@ def _in_state(state: str, item: str) -> Q:
 
 
 def _all_of(conditions: list[Q]) -> Q | None:
-    if not conditions:
-        return None
-    together = Q()
-    for condition in conditions:
-        together &= condition
-    return together
+    return reduce(and_, conditions) if conditions else None
 
 
 def without_texts(rows: QuerySet[Any], path: str = "item__") -> QuerySet[Any]:

@@ -118,12 +118,12 @@ FILTERS: dict[str, set[str]] = {
     "api-invitations": {"tier", "state", "order"},
     "api-participants": {"participant", "assessor", "is_unfinished", "order"},
     "api-items": {
-        "topic_id", "doc_id", "q", "state", "purpose", "grade", "spread", "assessor", "obstacle", "comment", "since",
-        "before", "order",
+        "topic_id", "doc_id", "q", "state", "purpose", "grade", "spread", "assessor", "obstacle", "comment",
+        "comment_words", "since", "before", "order",
     },
     "api-judgment-log": {
-        "topic_id", "doc_id", "q", "state", "purpose", "grade", "spread", "assessor", "obstacle", "comment", "since",
-        "before", "seconds_below", "seconds_above", "tier", "kind", "item", "order",
+        "topic_id", "doc_id", "q", "state", "purpose", "grade", "spread", "assessor", "obstacle", "comment",
+        "comment_words", "since", "before", "seconds_below", "seconds_above", "tier", "kind", "item", "order",
     },
     "api-adjudications": {"item", "topic_id", "decided_by", "order"},
     "api-leases": {"assessor", "is_expired", "order"},

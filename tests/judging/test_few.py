@@ -26,6 +26,8 @@ ASKED = [
     {"tier": "silver"},
     {"kind": "machine"},
     {"comment": "yes"},
+    {"comment_words": "SO"},
+    {"comment_words": "never"},
     {"obstacle": "any"},
     {"obstacle": "harmful"},
     {"purpose": "judge"},

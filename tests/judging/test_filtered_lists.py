@@ -79,6 +79,9 @@ FILTERED = [
     ({"grade": "0"}, [1, 2]),
     ({"grade": "2", "assessor": "bob"}, [0, 4]),
     ({"comment": "yes"}, [3]),
+    ({"comment_words": "UNSURE +1"}, [3]),
+    ({"comment_words": "sure"}, [3]),
+    ({"comment_words": "sure %"}, []),
     ({"obstacle": "topic"}, [5]),
     ({"obstacle": "any"}, [5]),
     ({"obstacle": "language"}, []),
@@ -271,6 +274,6 @@ def test_researchers_ask_by_pseudonym_and_never_by_purpose_or_comment(campaign):
 
     name = pseudonym(pseudonym_key(campaign.pk), bob.pk)
     assert {row["assessor"] for row in rita.get(address, {"assessor": name}).json()["results"]} == {name}
-    for asked in ({"purpose": "check"}, {"comment": "yes"}):
+    for asked in ({"purpose": "check"}, {"comment": "yes"}, {"comment_words": "sure"}):
         assert rita.get(address, asked).status_code == 400
     assert rita.get(reverse("console:judgments", args=[campaign.pk])).status_code == 404
