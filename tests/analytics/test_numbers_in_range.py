@@ -193,7 +193,8 @@ def test_pages_and_api_say_where_numbers_end_how_much_was_judged_and_what_few_do
     ).content.decode()
     assert "Judged@10" in runs
     row = computation.estimates.filter(measure="P@10", run_b=None, judged_share__isnull=False)[0]
-    assert row.judged_words in runs
+    for share in (row.judged_share, row.gold_share):
+        assert f'">{100 * share:.0f} %</td>' in runs
     assert 0 < row.gold_share < row.judged_share < 1
     assert "end at the range of the measure" in runs
     asked = {"measure": "P@10", "a": "run0", "b": "run1"}

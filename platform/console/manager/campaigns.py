@@ -46,7 +46,7 @@ STATUS_WORDS = {
     "are kept as surplus. No judgment was deleted.",
 }
 SHOWN_LEASES = 200
-TOPICS_PER_PAGE = 25
+TOPICS_PER_PAGE = 20
 ROWS = 20  # of each table of the overview
 MOST_LEFT = 10_000  # judgments that are still needed: counted up to here
 

@@ -39,6 +39,8 @@ from touchstone.models import user_of
 from touchstone.replica import from_replica
 
 PAIRS_PER_PAGE = 50
+# More pairs than these wait behind a fold, until somebody asks for some of them: the matrix shows them all.
+PAIRS_AT_ONCE = 10
 MOST_CHOSEN = TOPS[-1]
 SHOWN = ("all", "apart", "not-apart", "refused")
 COLUMNS = ("pk", "run", "run_b", "value", "n", "refusal", "n_positive")
@@ -114,6 +116,7 @@ def pairs(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
         ),
         "pairs": page_of(request, kept, PAIRS_PER_PAGE),
         "n_all": len(rows),
+        "is_open": len(rows) <= PAIRS_AT_ONCE or not request.GET.keys().isdisjoint(("show", "page")),
         "show": shown,
         "n_apart": comparisons.n_significant,
         **results.claim_context,

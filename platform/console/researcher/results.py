@@ -314,7 +314,7 @@ def _by_run(
             **_number_of(results, known.get((run.key, main.key))),
             "estimates": [known.get((run.key, method.key)) for method in methods],
             "reported": known.get((run.key, REPORTED.key)),
-            "judged": _judged_words(known.get((run.key, method.key)) for method in methods),
+            "judged": _with_shares(known.get((run.key, method.key)) for method in methods),
         }
         for run in order
         if run.key in runs
@@ -339,11 +339,12 @@ def judged_name(measure: str) -> str:
     return "Judged" if cutoff is None else f"Judged@{cutoff}"
 
 
-def _judged_words(estimates: Iterable[Estimate | None]) -> str:
-    return next((e.judged_words for e in estimates if e is not None and e.judged_words), "")
+def _with_shares(estimates: Iterable[Estimate | None]) -> Estimate | None:
+    """Return one of a run's estimates that says how much of what it returns first was judged, and has a gold label."""
+    return next((e for e in estimates if e is not None and e.judged_words), None)
 
 
 def _shares(rows: Sequence[Estimate], runs: Sequence[RunRow]) -> list[tuple[str, str]]:
     """Return of each run how much of what it returns first was judged, where its estimates know that."""
-    words = {run.run_id: _judged_words(e for e in rows if e.run_id == run.pk) for run in runs}
-    return [(run_id, text) for run_id, text in words.items() if text]
+    known = {run.run_id: _with_shares(e for e in rows if e.run_id == run.pk) for run in runs}
+    return [(run_id, estimate.judged_words) for run_id, estimate in known.items() if estimate is not None]

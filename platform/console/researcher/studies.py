@@ -19,7 +19,7 @@ from judging.services.access import researchers_only
 from sampling.measures.registry import parse_measure
 from touchstone.replica import from_replica
 
-TOPICS_PER_PAGE = 50
+TOPICS_PER_PAGE = 25
 TOPICS_PLOTTED = 40
 HARDEST = 20
 SORTS = ("difference", "hardest", "topic")
