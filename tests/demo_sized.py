@@ -11,12 +11,14 @@ from judging.models import Campaign, Collection, Document, GoldAnswer, Topic
 from judging.services.campaigns import DEFAULT_GRADES, create_campaign, open_campaign
 from judging.services.files import import_runs
 from sampling.questions import Design
+from sampling.services.audit_schedules import save_schedule
 from sampling.services.auditing import audit
 from sampling.services.drawing import draw
 from touchstone.demo.filling import fill
 from touchstone.demo.mixes import parse_mix
+from touchstone.models import User
 
-N_TOPICS, N_DOCUMENTS, DEPTH, BUDGET = 24, 48, 12, 240
+N_TOPICS, N_DOCUMENTS, DEPTH, BUDGET = 24, 120, 12, 240
 RUNS = ["bm25-description", "fusion", "bm25-title", "bm25", "dirichlet", "names-only", "tf-idf", "overlap"]
 LATE_RUNS = ["late-bm25", "late-tf-idf"]
 MIX = "honest=10,pattern:0=1,pattern:01=1,sticky:.5=1,disgruntled=1,optimist=1"
@@ -68,6 +70,8 @@ def make_demo_sized(folder: Path) -> Campaign:
     _add_runs(collection, folder, LATE_RUNS, shift=24)
     fill(campaign, parse_mix(MIX), seed=1)
     audit(campaign=campaign, items_each_time=60, items_in_total=60, seed=5)
+    mara = User.objects.create(username="mara", role="manager")
+    save_schedule(campaign=campaign, actor=mara, every_seconds=86400, items_each_time=60, items_in_total=120)
     gold = make_assessor(campaign, "sim-gold", tier="gold")
     truth = {
         (answer.topic_id, answer.document_id): answer.grade

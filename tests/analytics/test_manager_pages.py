@@ -200,7 +200,7 @@ def test_the_table_shows_agreement_and_a_flag_with_its_evidence(alice, judged):
     bob = judged.assessors.get(user__username="bob")
     Flag.objects.create(assessor=bob, computation=judged.computations.last(), evidence=HOSTILE)
     text = page(alice, "console:assessors", judged.pk)
-    assert '98 %<span class="interval">on 42</span>' in text  # one of 42 differs
+    assert '98 % <span class="soft">on 42</span>' in text  # one of 42 differs
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
     assert HOSTILE not in text
     assert names_in_order(text)[0] == "bob"  # what is wrong comes first

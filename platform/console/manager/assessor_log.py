@@ -43,11 +43,13 @@ def log_context(person: Any) -> dict[str, Any]:
         for flag in _flags_of(person)
     ]
     log = person.log or {}
+    answers = screen_answers(log.get("tests", {}))
     return {
         "flags": flags,
         "is_screened": person.is_screened,
         "screened_at": datetime.fromisoformat(log["created_at"]) if log else None,
-        "answers": screen_answers(log.get("tests", {})),
+        "answers": answers,
+        "n_untested": sum(1 for answer in answers if answer.get("refusal")),
     }
 
 

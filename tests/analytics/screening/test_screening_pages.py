@@ -75,8 +75,9 @@ def test_the_table_shows_the_worst_flag_first_and_how_many_more(screened):
     campaign, people = screened
     text = page("console:assessors", campaign.pk)
     worst = current_flags(campaign).first()
-    assert f"<strong>{worst.get_kind_display()}.</strong> {worst.evidence}" in text
-    assert f"{current_flags(campaign).count() - 1} flags more" in text
+    n_more = current_flags(campaign).count() - 1
+    assert f"<strong>{worst.get_kind_display()}</strong> and {n_more} more</summary>{worst.evidence}" in text
+    assert f"{n_more} flags more" in text
     assert text.count('class="tag error">flagged') == 1
     table = text[text.index("<tbody>", text.index("Agreement: how often")) :]
     assert table.index(CARELESS) < min(table.index(name) for name in CAREFUL)

@@ -56,7 +56,7 @@ def test_topics_show_what_is_done_and_the_share_of_checks(alice, campaign, bob):
     )
     give(bob, slots(campaign, item__topic__topic_id="t1")[0], 1)
     text = page(alice, "console:manage-topics", campaign.pk)
-    row = text[text.index("t1</a><br>") : text.index("t2</a><br>")]
+    row = text[text.index("t1</a> <label") : text.index("t2</a> <label")]
     assert "1 of 28" in row  # 14 documents, two judgments each
     assert "25 %" in row
 
