@@ -3,6 +3,7 @@
 In the database they stand in temporary tables, so that memory does not grow with the files; without one, in sets.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -107,6 +108,8 @@ COLUMNS = {
     TOPICS: ("judging_topic", "topic_id"),
     DOCUMENTS: ("judging_document", "doc_id"),
 }
+# Of runs there are thousands at a time: one value is sent, and not a row each.
+ADD_NEEDED = "INSERT INTO look_needed SELECT %s, %s, jsonb_array_elements_text(%s::jsonb)"
 THERE = """
 SELECT count(*), (array_agg(id ORDER BY ordinal))[1:5] FROM look_brought b
  WHERE part = %(part)s AND what = %(what)s
@@ -131,7 +134,9 @@ class IdsInDatabase:
 
     def __init__(self, collection: Collection) -> None:
         self.collection = collection
-        self._waiting: dict[str, list[tuple[Any, ...]]] = {"look_brought": [], "look_needed": []}
+        self._brought: list[tuple[int, str, str, int]] = []
+        self._needed: dict[tuple[int, str], list[str]] = {}
+        self._n_needed = 0
         with connection.cursor() as cursor:
             cursor.execute("DROP TABLE IF EXISTS pg_temp.look_brought, pg_temp.look_needed")
             cursor.execute(TABLES)
@@ -139,11 +144,17 @@ class IdsInDatabase:
 
     def brings(self, part: int, what: str, ids: Iterable[str], first_ordinal: int) -> None:
         for ordinal, one in enumerate(ids, first_ordinal):
-            self._add("look_brought", (part, what, one, ordinal))
+            self._brought.append((part, what, one, ordinal))
+            if len(self._brought) >= BATCH:
+                self._flush_brought()
 
     def needs(self, part: int, what: str, ids: Iterable[str]) -> None:
-        for one in ids:
-            self._add("look_needed", (part, what, one))
+        waiting = self._needed.setdefault((part, what), [])
+        n_before = len(waiting)
+        waiting.extend(ids)
+        self._n_needed += len(waiting) - n_before
+        if self._n_needed >= BATCH:
+            self._flush_needed()
 
     def there(self, part: int, what: str) -> Some:
         return self._some(THERE, part, what)
@@ -166,8 +177,8 @@ class IdsInDatabase:
 
     def _row(self, sql: str, part: int, what: str) -> Any:
         table, column = COLUMNS[what]
-        for name in self._waiting:
-            self._flush(name)
+        self._flush_brought()
+        self._flush_needed()
         with connection.cursor() as cursor:
             if not self._is_analysed:
                 cursor.execute("ANALYZE look_brought, look_needed")
@@ -176,20 +187,21 @@ class IdsInDatabase:
             cursor.execute(sql.format(table=table, column=column), named)
             return cursor.fetchone()
 
-    def _add(self, table: str, row: tuple[Any, ...]) -> None:
-        waiting = self._waiting[table]
-        waiting.append(row)
-        if len(waiting) >= BATCH:
-            self._flush(table)
-
-    def _flush(self, table: str) -> None:
-        rows, self._waiting[table] = self._waiting[table], []
+    def _flush_brought(self) -> None:
+        rows, self._brought = self._brought, []
         if not rows:
             return
         self._is_analysed = False
-        with connection.cursor() as cursor, cursor.copy(f"COPY {table} FROM STDIN") as copy:
+        with connection.cursor() as cursor, cursor.copy("COPY look_brought FROM STDIN") as copy:
             for row in rows:
                 copy.write_row(row)
+
+    def _flush_needed(self) -> None:
+        waiting, self._needed, self._n_needed = self._needed, {}, 0
+        for (part, what), ids in waiting.items():
+            self._is_analysed = False
+            with connection.cursor() as cursor:
+                cursor.execute(ADD_NEEDED, [part, what, json.dumps(ids)])
 
 
 def most_common(grades: "Counter[int]") -> list[dict[str, int]]:

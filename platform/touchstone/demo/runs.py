@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from judging.models import Collection
 from judging.trec_tables import write_run
+
+if TYPE_CHECKING:  # whoever only writes files has no database
+    from judging.models import Collection
 
 RUN_COLUMNS = {"topic_id": pl.String, "doc_id": pl.String, "rank": pl.Int64, "score": pl.Float64}
 Records = Sequence[Mapping[str, Any]]
@@ -25,7 +27,7 @@ def run_files(documents: Records, topics: Records, folder: Path, retrieve: Retri
     return files
 
 
-def stored_records(made: Collection) -> tuple[Records, Records]:
+def stored_records(made: "Collection") -> tuple[Records, Records]:
     """Return the documents and topics of a collection, as systems search them."""
     documents = list(made.documents.order_by("doc_id").values("doc_id", "title", "text"))
     topics = list(made.topics.order_by("topic_id").values("topic_id", "title", "description"))

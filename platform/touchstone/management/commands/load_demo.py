@@ -6,6 +6,7 @@ import secrets
 import tempfile
 import time
 from argparse import ArgumentParser
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ from judging.services.errors import ImportRefused
 from judging.services.files import import_documents, import_runs, import_topics
 from judging.services.folder_imports import keep_folder, parse_settings
 from judging.services.judgment_files import import_judgments
-from judging.topics import read_topics
 from judging.trec import read_qrels
 from judging.trec_tables import write_qrels
 from sampling.models import AuditSchedule, AuditTier
@@ -32,7 +32,7 @@ from sampling.questions import Design
 from sampling.services.audit_schedules import save_schedule
 from sampling.services.auditing import audit
 from sampling.services.drawing import draw
-from touchstone.demo import docstrings, systems
+from touchstone.demo import library, systems
 from touchstone.demo.filling import fill
 from touchstone.demo.mixes import parse_mix
 from touchstone.demo.own_collection import look_for_demo, off_scale_words
@@ -43,7 +43,7 @@ from touchstone.files import local
 from touchstone.models import User
 from touchstone.views import DEMO_LOGINS
 
-DATA = Path(docstrings.__file__).parent
+GRADES = library.TOPICS.with_name("grades.qrels")
 PEOPLE = [
     ("mara", User.Role.MANAGER, gettext_noop("manager")),
     ("rhea", User.Role.RESEARCHER, gettext_noop("researcher")),
@@ -84,6 +84,8 @@ ERRING_ITEMS, ERRING_EACH, ERRING_AUDITED = 1340, 300, 300
 class Command(BaseCommand):
     started = time.monotonic()
     settings_of_files: list[str] = []
+    wait_for_library: Callable[[], Path] | None = None  # returns the folder, if a process writes it already
+    stealth_options = ("wait_for_library",)
     help = "Load the demo collection, its campaigns and its users (does nothing where they are already)."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -103,6 +105,7 @@ class Command(BaseCommand):
         if "DATABASE_URL" in os.environ:
             raise CommandError("the demo's accounts are not for a real database: use `manage.py demo`")
         self.started, self.settings_of_files = time.monotonic(), settings_of_files
+        self.wait_for_library = options.get("wait_for_library")
         with connection.cursor() as cursor:
             # Somebody's folder is read and searched within a transaction: on a busy machine that takes long.
             cursor.execute("SET idle_in_transaction_session_timeout = 0")
@@ -155,20 +158,13 @@ class Command(BaseCommand):
 
     def _standard_library(self, name: str) -> Collection:
         """The docstrings of this Python, with our topics and their author's grades."""
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as empty:
             # Read and searched before the transaction: on a busy machine both take long, and nothing waits for them.
-            self._say("reading the documentation of Python's standard library")
-            documents = list(docstrings.stdlib_documents())
-            corpus = Path(folder) / "corpus.jsonl"
-            with corpus.open("w") as target:
-                for document in documents:
-                    record = {"_id": document["doc_id"], "title": document["title"], "text": document["text"]}
-                    target.write(json.dumps(record) + "\n")
-            topics = [vars(topic) for topic in read_topics(DATA / "topics.xml", "topics.xml")]
-            self._say(f"searching {len(documents)} documents for {len(topics)} topics")
-            runs = run_files(documents, topics, Path(folder), systems.rankings)
+            if self.wait_for_library is None:
+                library.write_library(Path(empty), self._say)
+            folder = Path(empty) if self.wait_for_library is None else self.wait_for_library()
             with transaction.atomic():
-                return self._import_standard_library(name, corpus, runs)
+                return self._import_standard_library(name, *library.files_of(folder))
 
     def _import_standard_library(self, name: str, corpus: Path, runs: RunFiles) -> Collection:
         made = Collection.objects.create(
@@ -179,10 +175,10 @@ class Command(BaseCommand):
             may_publish_documents=True,
         )
         n_documents = import_documents(collection=made, source=corpus, name="corpus.jsonl")
-        n_topics = import_topics(collection=made, source=DATA / "topics.xml", name="topics.xml")
+        n_topics = import_topics(collection=made, source=library.TOPICS, name=library.TOPICS.name)
         self._say(f"{n_documents} documents and {n_topics} topics imported")
         self._import_runs(made, runs)
-        known = known_grades(read_qrels(DATA / "grades.qrels", "grades.qrels"), made)
+        known = known_grades(read_qrels(GRADES, GRADES.name), made)
         # The author's statement: what is not listed is not relevant. That makes the gold complete in the pool.
         known |= {key: 0 for key in pooled_pairs(made, DEPTH) if key not in known}
         self._import_gold(made, known, corpus.parent, "the topics' author")

@@ -13,9 +13,11 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, ProgrammingError, connection
+from django.db.migrations.recorder import MigrationRecorder
 from psycopg.errors import DeadlockDetected, InsufficientPrivilege, LockNotAvailable
 
 from touchstone import rights, roles, schema
+from touchstone.demo.library import early_library
 from touchstone.processes import patience
 from touchstone.settings import database_from_url
 
@@ -71,20 +73,24 @@ class Command(BaseCommand):
         settings_of_files: list[str],
         **options: Any,
     ) -> None:
-        if not check:
+        if check:
+            self._compare()
+            return
+        with contextlib.ExitStack() as running:
+            more: dict[str, Any] = {}
             self._say("Preparing the database ...")
+            if demo and not collection and not MigrationRecorder(connection).has_table():
+                more["wait_for_library"] = running.enter_context(early_library())
             with patience(self._say):
                 self._migrate()
-        self._compare()
-        if check:
-            return
-        # An image brings its static files, where nobody may write.
-        if not _are_fixed(settings.STATIC_ROOT):
-            call_command("collectstatic", verbosity=0, interactive=False)
-        if demo:
-            call_command("load_demo", collection=collection, settings_of_files=settings_of_files)
-        elif not options["no_link"]:
-            call_command("invite", role="manager", if_none=True, stdout=self.stdout)
+            self._compare()
+            # An image brings its static files, where nobody may write.
+            if not _are_fixed(settings.STATIC_ROOT):
+                call_command("collectstatic", verbosity=0, interactive=False)
+            if demo:
+                call_command("load_demo", collection=collection, settings_of_files=settings_of_files, **more)
+            elif not options["no_link"]:
+                call_command("invite", role="manager", if_none=True, stdout=self.stdout)
 
     def _say(self, line: str) -> None:
         self.stdout.write(line)
