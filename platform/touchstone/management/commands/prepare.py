@@ -78,11 +78,13 @@ class Command(BaseCommand):
             return
         with contextlib.ExitStack() as running:
             more: dict[str, Any] = {}
-            self._say("Preparing the database ...")
-            if demo and not collection and not MigrationRecorder(connection).has_table():
+
+            def read_library() -> None:
                 more["wait_for_library"] = running.enter_context(early_library())
+
+            self._say("Preparing the database ...")
             with patience(self._say):
-                self._migrate()
+                self._migrate(read_library) if demo and not collection else self._migrate()
             self._compare()
             # An image brings its static files, where nobody may write.
             if not _are_fixed(settings.STATIC_ROOT):
@@ -96,7 +98,8 @@ class Command(BaseCommand):
         self.stdout.write(line)
         self.stdout.flush()
 
-    def _migrate(self) -> None:
+    def _migrate(self, begin: Callable[[], None] = lambda: None) -> None:
+        """Migrate; call `begin` before, where there is no table yet."""
         if settings.POOLER and not settings.DATABASE_OWNER_URL:
             raise CommandError(NEEDS_OWNER)
         with _connected_as_owner():
@@ -104,6 +107,8 @@ class Command(BaseCommand):
             try:
                 with connection.cursor() as cursor:
                     cursor.execute(f"SET lock_timeout = '{LOCK_TIMEOUT}'")
+                if not MigrationRecorder(connection).has_table():
+                    begin()
                 if settings.DATABASE_OWNER_URL:
                     self._become_owner()
                 elif connection.settings_dict["USER"] not in roles.SETTINGS:
