@@ -285,7 +285,7 @@ def test_an_upload_asks_whether_the_run_is_manual_and_the_list_of_runs_says_so(c
     assert campaign.collection.runs.get(run_id="mine").is_manual
     recompute(campaign=campaign)
     text = text_of(client.get(address("campaign-results", campaign)))
-    assert 'mine <span class="tag">manual</span>' in text
+    assert '<span class="unbroken">mine</span> <span class="tag">manual</span>' in text
     assert text.count('<span class="tag">manual</span>') == 1
 
 

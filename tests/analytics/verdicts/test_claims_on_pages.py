@@ -62,7 +62,7 @@ def test_runs_shows_one_number_a_run_for_the_claim_and_everything_else_behind_al
         answer = page("campaign-results", campaign, measure="DCG@10", claim=claim)
         text = text_of(answer)
         shown, _, behind = text.partition('<details class="more" id="all-methods">')
-        table = shown[shown.index('<table class="stacked">') :]
+        table = shown[shown.index('<table class="compact stacked">') :]
         for row in answer.context["runs"]:
             known = stored[row["run"].run_id]
             ends = getattr(known, low), getattr(known, high)
