@@ -28,7 +28,7 @@ from judging.services.item_frame import whole_texts
 from touchstone.models import user_of
 
 MOST_CODES = 1000
-SHOWN_PEOPLE = 500
+SHOWN_PEOPLE = 50  # those who wait for the manager first; *Assessors* lists everybody
 MARKET_PLACEHOLDERS = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 
 
