@@ -233,10 +233,6 @@ REVOKE EXECUTE ON FUNCTION touchstone_take_back(uuid, bigint, text) FROM PUBLIC;
 DO $$ BEGIN
   EXECUTE format('ALTER FUNCTION touchstone_take_back(uuid, bigint, text) SET search_path = %I, pg_temp',
                  current_schema());
-END $$;
-"""
-PATH_OF_RESTS = """
-DO $$ BEGIN
   EXECUTE format('ALTER FUNCTION touchstone_rests_on(uuid) SET search_path = %I, pg_temp', current_schema());
 END $$;
 """
@@ -292,7 +288,7 @@ def functions(kinds: tuple[Kind, ...] = KINDS) -> list[str]:
         for kind in kinds
     )
     head = HEAD.replace("%(span)s", SPAN + locks).replace("%%", "%")
-    return [RESTS % {"span": SPAN, "queries": union}, head + removals + TAIL + PATH_OF_RESTS]
+    return [RESTS % {"span": SPAN, "queries": union}, head + removals + TAIL]
 
 
 class Migration(migrations.Migration):

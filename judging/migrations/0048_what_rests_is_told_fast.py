@@ -24,6 +24,12 @@ KINDS = tuple(
     else kind
     for kind in taken_back.KINDS
 )
+# A function that is replaced has forgotten where it looks.
+PATH = """
+DO $$ BEGIN
+  EXECUTE format('ALTER FUNCTION touchstone_rests_on(uuid) SET search_path = %I, pg_temp', current_schema());
+END $$;
+"""
 
 
 def rests() -> str:
@@ -35,9 +41,9 @@ def rests() -> str:
     ]
     queries += [f"SELECT '{words}', q.* FROM ({sql}) q" for words, sql in taken_back.OF_JUDGMENTS.items()]
     told: str = taken_back.RESTS % {"span": taken_back.SPAN, "queries": "\n    UNION ALL ".join(queries)}
-    return f"{told}{taken_back.PATH_OF_RESTS}"
+    return told + PATH
 
 
 class Migration(migrations.Migration):
     dependencies = [("judging", "0047_rare_judgments")]
-    operations = [migrations.RunSQL(rests(), taken_back.functions()[0] + taken_back.PATH_OF_RESTS)]
+    operations = [migrations.RunSQL(rests(), taken_back.functions()[0] + PATH)]
