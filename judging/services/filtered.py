@@ -30,13 +30,8 @@ CONDITIONS: dict[str, str] = {
     "before": "created_at__lt",
 }
 OF_ASSESSORS = ("tier", "kind")
-SAID = {
-    "assessor",
-    "obstacle",
-    "comment",
-    "comment_words",
-    *CONDITIONS,
-}  # what one judgment of an item has to meet
+# What one judgment of an item has to meet.
+SAID = {"assessor", "obstacle", "comment", "comment_words", *CONDITIONS}
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,7 @@ class Command(BaseCommand):
 
             self._say("Preparing the database ...")
             with patience(self._say):
-                self._migrate(read_library) if demo and not collection else self._migrate()
+                self._migrate(read_library if demo and not collection else None)
             self._compare()
             # An image brings its static files, where nobody may write.
             if not _are_fixed(settings.STATIC_ROOT):
@@ -98,7 +98,7 @@ class Command(BaseCommand):
         self.stdout.write(line)
         self.stdout.flush()
 
-    def _migrate(self, begin: Callable[[], None] = lambda: None) -> None:
+    def _migrate(self, begin: Callable[[], None] | None = None) -> None:
         """Migrate; call `begin` before, where there is no table yet."""
         if settings.POOLER and not settings.DATABASE_OWNER_URL:
             raise CommandError(NEEDS_OWNER)
@@ -107,7 +107,7 @@ class Command(BaseCommand):
             try:
                 with connection.cursor() as cursor:
                     cursor.execute(f"SET lock_timeout = '{LOCK_TIMEOUT}'")
-                if not MigrationRecorder(connection).has_table():
+                if begin and not MigrationRecorder(connection).has_table():
                     begin()
                 if settings.DATABASE_OWNER_URL:
                     self._become_owner()
