@@ -17,7 +17,7 @@ import browser as tools
 import openid_provider
 import pytest
 from browser import page_of
-from django.urls import NoReverseMatch, reverse
+from django.urls import reverse
 from django.utils import timezone
 from worlds import Route, World, make_user, make_world, routes
 
@@ -30,13 +30,6 @@ pytestmark = tools.MARKS
 
 AXE = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
 SHOTS = os.environ.get("LOOK_SHOTS")
-# What a page must be asked, to have something to show.
-QUERIES: dict[str, dict[str, str]] = {
-    "console:pair": {"a": "run0", "b": "run2"},
-    "console:papers": {"measure": "DCG@10", "run": "run0", "against": "run2"},
-    "console:reuse": {"run": "run0"},
-    "console:planner": {"run": "run0", "against": "run2"},
-}
 # What a browser may ask for without getting a page: these lead elsewhere.
 LEAD_ELSEWHERE = {"judging:hit-start", "console:manage-collection-new"}
 # Pages of a state that the campaign is not in; `states` brings it there.
@@ -97,7 +90,7 @@ def test_every_page_of_every_role_is_accessible_in_both_themes_and_fits_a_phone(
         with _page(chromium, web, name) as page:
             for route in pages:
                 try:
-                    address = web + _address(route, world)
+                    address = web + world.address(route)
                 except LookupError as lacking:
                     faults.append(str(lacking))
                     continue
@@ -108,7 +101,7 @@ def test_every_page_of_every_role_is_accessible_in_both_themes_and_fits_a_phone(
             faults += _looked_at(page, web + path, f"{name or 'nobody'} {title}")
     assert not faults, "\n".join(faults)
     missing = {route.name for route in pages} - answered - LEAD_ELSEWHERE - OF_A_STATE - OF_A_PROVIDER
-    assert not missing, f"nobody saw {sorted(missing)}: give sample arguments (tests/worlds.py, QUERIES)"
+    assert not missing, f"nobody saw {sorted(missing)}: give sample arguments (tests/worlds.py)"
 
 
 def test_the_pages_of_a_companys_log_in_are_as_accessible(chromium, child_environment, world):
@@ -199,16 +192,6 @@ def _listening(page: Any) -> Any:
 
 def _is_for_programs(route: Route) -> bool:
     return "api-" in route.name or route.pattern.startswith("api/")
-
-
-def _address(route: Route, world: World) -> str:
-    arguments = world.arguments(route)
-    try:
-        path = reverse(route.name, kwargs=arguments)
-    except NoReverseMatch:  # a run's number in an address of pages, its name in one for programs
-        path = reverse(route.name, kwargs=arguments | {"run_id": world.names["run"]})
-    query = QUERIES.get(route.name)
-    return path + (f"?{urlencode(query)}" if query else "")
 
 
 def _answers(page: Any, address: str, name: str, answered: set[str], faults: list[str]) -> bool:

@@ -6,7 +6,6 @@ import pytest
 from django.db import connection, reset_queries
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.urls import NoReverseMatch, reverse
 from worlds import Route, World, make_user, make_world, routes
 
 from touchstone.models import User
@@ -23,12 +22,6 @@ ABOVE = {
     "console:api-estimates": 18,
     "console:api-comparisons": 15,
     "console:api-planner": 14,
-}
-ASKED: dict[str, dict[str, str]] = {
-    "console:pair": {"a": "run0", "b": "run2"},
-    "console:papers": {"measure": "DCG@10", "run": "run0", "against": "run2"},
-    "console:reuse": {"run": "run0"},
-    "console:planner": {"run": "run0", "against": "run2"},
 }
 
 
@@ -56,14 +49,9 @@ def test_a_page_or_a_read_takes_twelve_statements_at_most(world: World) -> None:
 
 def _statements(client: Client, route: Route, world: World) -> list[str] | None:
     """Return the beginnings of a page's statements; None where there is no page for who asks."""
-    arguments = world.arguments(route)
-    try:
-        address = reverse(route.name, kwargs=arguments)
-    except NoReverseMatch:  # a run's number in an address of pages, its name in one for programs
-        address = reverse(route.name, kwargs=arguments | {"run_id": world.names["run"]})
     reset_queries()
     with CaptureQueriesContext(connection) as queries:
-        answer = client.get(address, ASKED.get(route.name, {}))
+        answer = client.get(world.address(route))
         answer.close()
     if answer.status_code != 200 or not answer.headers["Content-Type"].startswith(PAGES):
         return None

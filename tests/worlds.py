@@ -9,9 +9,10 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from django.core.files.base import ContentFile
-from django.urls import URLPattern, URLResolver, get_resolver
+from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, reverse
 from django.urls.converters import IntConverter, UUIDConverter
 from django.utils import timezone
 from small_campaign import give, judge_all, judge_audit, make_assessor, make_campaign, slots, truth_of
@@ -44,6 +45,13 @@ from touchstone.links import ADDRESS, ADDRESS_LIFE, hash_of, invite, make_passwo
 from touchstone.models import AccountLink, ApiToken, Event, Job, Letter, User, Webhook
 
 ABSENT_UUID, ABSENT_NUMBER = uuid.UUID("00000000-0000-4000-8000-000000000000"), 2**31 - 1
+# What a page must be asked, to have something to show.
+QUERIES: dict[str, dict[str, str]] = {
+    "console:pair": {"a": "run0", "b": "run2"},
+    "console:papers": {"measure": "DCG@10", "run": "run0", "against": "run2"},
+    "console:reuse": {"run": "run0"},
+    "console:planner": {"run": "run0", "against": "run2"},
+}
 
 
 @dataclass(frozen=True)
@@ -100,6 +108,16 @@ class World:
             else:
                 raise LookupError(f"tests/worlds.py has no {name} for {route.name} ({route.pattern})")
         return found
+
+    def address(self, route: Route) -> str:
+        """Return the address, asked for what the page can show."""
+        arguments = self.arguments(route)
+        try:
+            path = reverse(route.name, kwargs=arguments)
+        except NoReverseMatch:  # a run's number in an address of pages, its name in one for programs
+            path = reverse(route.name, kwargs=arguments | {"run_id": self.names["run"]})
+        query = QUERIES.get(route.name)
+        return path + (f"?{urlencode(query)}" if query else "")
 
 
 def absent(route: Route, arguments: dict[str, Any]) -> dict[str, Any]:
