@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from django.urls import NoReverseMatch, reverse
 from lxml import html
-from test_look import QUERIES
-from worlds import Route, World, make_user, make_world, routes
+from worlds import World, make_user, make_world, routes
 
 from judging.models import Adjudication, Assessor, Item, Judgment
 from judging.services.messages import send
@@ -93,22 +91,14 @@ def pages(world: World, client: Client) -> Iterator[tuple[str, str, Any]]:
     for route in routes():
         if not route.name.startswith("console:") or "api-" in route.name:
             continue
-        path = _path(route, world)
-        answer = client.get(path, QUERIES.get(route.name))
+        path = world.address(route)
+        answer = client.get(path)
         # A file is read to its end, which closes it.
         content = answer.getvalue()
         policy = answer.headers.get("content-security-policy", "")
         is_page = answer.status_code == 200 and "text/html" in answer.headers.get("content-type", "")
         if is_page and "sandbox" not in policy:
             yield route.name, path, html.fromstring(content)
-
-
-def _path(route: Route, world: World) -> str:
-    arguments = world.arguments(route)
-    try:
-        return reverse(route.name, kwargs=arguments)
-    except NoReverseMatch:
-        return reverse(route.name, kwargs=arguments | {"run_id": world.names["run"]})
 
 
 class Walk:
@@ -186,7 +176,7 @@ def test_every_name_on_a_managers_page_leads_to_what_it_names(world, client):
 def test_a_link_taken_away_makes_the_walk_fail(world, client, name, kind):
     things = things_of(world)
     route = next(one for one in routes() if one.name == name)
-    path = _path(route, world)
+    path = world.address(route)
     tree = html.fromstring(client.get(path).content)
     assert Walk(things).unlinked(path, tree) == []
     of_kind = [one for one in things if one.kind == kind]

@@ -2,7 +2,8 @@
 
 import browser
 import pytest
-from browser import page_of, ready, says
+from browser import judge, page_of, ready, says
+from job_kinds import until
 
 from judging.models import Judgment, Message
 from touchstone.models import User
@@ -74,9 +75,6 @@ def test_a_question_is_asked_by_keyboard_answered_in_three_clicks_and_comes_back
 
         screen.keyboard.press("a")
         screen.wait_for_selector("#ask-list >> text=Take the narrative.")
-        screen.wait_for_timeout(500)
+        until(lambda: Message.objects.get(thread=asked).read_at is not None)
         screen.keyboard.press("Escape")
-        assert Message.objects.get(thread=asked).read_at is not None
-        screen.keyboard.press("1")
-        screen.wait_for_timeout(1000)
-        assert Judgment.objects.count() == 1
+        judge(screen, "1")
