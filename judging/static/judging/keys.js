@@ -4,7 +4,10 @@
 touchstone.openKeys = ({ main, place, actions, grade, isOn, onEscape, onDocument }) => {
   const LETTERS = { u: "undo", Backspace: "undo", x: "obstacles", c: "comment", a: "ask", g: "guidelines", h: "marks", s: "summary", "?": "help" };
   const SCREENS = { " ": 1, PageDown: 1, PageUp: -1, ArrowDown: 1 / 9, ArrowUp: -1 / 9, Home: -Infinity };
-  const isTyping = (target) => target.isContentEditable || Boolean(target.closest && target.closest("input, textarea, select"));
+  const FIELD = "input, textarea, select";
+  // A dialog's field keeps the focus for a frame after Escape has closed it.
+  const isGone = (target) => Boolean(target.closest("dialog:not([open])"));
+  const isTyping = (target) => target.isContentEditable || Boolean(target.closest && target.closest(FIELD) && !isGone(target));
   let cameByTab = false;
 
   // Space presses the button that is in focus, arrows scroll a topic that is longer than its place.
