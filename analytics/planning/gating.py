@@ -6,8 +6,8 @@ audit by influence with 20, then more and more expected items. So batches nest, 
 is one Poisson audit with the probabilities of that batch.
 
 After every complete batch there is a look: the corrected difference, with the bounds of a confidence sequence. These
-hold at all looks at once, so whoever stops at the first verdict is wrong with a chance of at most 5 %. What that assumes
-is said in `analytics.estimation.sequences`; the topics are these, not a sample of others.
+hold at all looks at once, so whoever stops at the first verdict is wrong with a chance of at most 5 %.
+`analytics.estimation.sequences` says what that assumes; the topics are these, not a sample of others.
 """
 
 from collections.abc import Iterable, Iterator
