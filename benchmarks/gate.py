@@ -45,7 +45,7 @@ from analytics.estimation.samples import AuditSample, Labels
 from analytics.planning.gating import BETTER, NOT_WORSE, UNDECIDED, WORSE, GateBatch, Question
 from sampling.measures.registry import parse_linear
 from sampling.prediction import N_FOLDS
-from touchstone_ir.gate.difference import GateItems, corrected_difference
+from touchstone_ir.gates.difference import GateItems, corrected_difference
 
 ASKED = Question(tolerance=0.02, cap=400, plan=120, batch=10)
 STRICT = Question(tolerance=0.0, cap=400, plan=120, batch=10)  # as with --require better

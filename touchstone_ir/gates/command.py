@@ -8,8 +8,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from touchstone_ir.gate.state import BETTER, OUTPUTS, GateState
-from touchstone_ir.gate.steps import answer, next_batch, start, status
+from analytics.planning.gating import BETTER
+from touchstone_ir.gates.state import OUTPUTS, GateState
+from touchstone_ir.gates.steps import answer, next_batch, start, status
 
 BAD_INPUT = 2
 DESCRIPTION = (

@@ -20,8 +20,8 @@ from sampling.draws import permanent_random_numbers
 from sampling.measures.families import Measure, run_weights
 from sampling.measures.kinds import Linear
 from sampling.prediction import folds
-from touchstone_ir.gate.difference import GateItems
-from touchstone_ir.gate.refusal import GateRefused
+from touchstone_ir.gates.difference import GateItems
+from touchstone_ir.gates.refusal import GateRefused
 
 PURPOSE = "gate"  # of the permanent random numbers: independent of a draw and an audit with the same seed
 HEADER = ("topic", "doc", "rank_a", "rank_b", "label")

@@ -7,7 +7,7 @@
     looks.jsonl     a line a complete batch: the corrected difference and its bounds
 
 A step reads all of this anew and refuses what does not fit together. It may be killed at any write and done again
-(`touchstone_ir.gate.storage`).
+(`touchstone_ir.gates.storage`).
 """
 
 import hashlib
@@ -27,11 +27,11 @@ from analytics.planning.gating import GateBatch, Question
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Linear
 from sampling.measures.registry import parse_linear
-from touchstone_ir.gate.batch_files import batch_content, read_grades, require_pairs, words_of
-from touchstone_ir.gate.difference import corrected_difference
-from touchstone_ir.gate.items import ItemTable, Pair
-from touchstone_ir.gate.refusal import GateRefused
-from touchstone_ir.gate.storage import append_line, make_folder, sha256_of, whole_lines, write_file
+from touchstone_ir.gates.batch_files import batch_content, read_grades, require_pairs, words_of
+from touchstone_ir.gates.difference import corrected_difference
+from touchstone_ir.gates.items import ItemTable, Pair
+from touchstone_ir.gates.refusal import GateRefused
+from touchstone_ir.gates.storage import append_line, make_folder, sha256_of, whole_lines, write_file
 
 FORMAT = 1
 SOURCES = ("a", "b", "labels")
@@ -128,10 +128,13 @@ class GateFolder:
 
     def keep_batch(self, batch: int) -> None:
         """Keep a batch before anybody is asked; refused where what is kept is another one."""
-        path, content = self.batch_path(batch), batch_content(self.pairs(batch))
-        if path.is_file() and path.read_bytes() != content:
+        self._require_batch(batch)
+        write_file(self.batch_path(batch), batch_content(self.pairs(batch)))
+
+    def _require_batch(self, batch: int) -> None:
+        path = self.batch_path(batch)
+        if path.is_file() and path.read_bytes() != batch_content(self.pairs(batch)):
             raise GateRefused(f"{path}: it is not the batch that this gate asks for: it was altered")
-        write_file(path, content)
 
     def batch_of(self, pair: Pair) -> int | None:
         """Return which batch asks for a pair, or None."""
@@ -149,6 +152,7 @@ class GateFolder:
             path = self.answer_path(batch)
             if not path.is_file():
                 break
+            self._require_batch(batch)
             rows = read_grades(path)
             require_pairs(path, rows, self.pairs(batch), f"batch {batch}")
             found.append({pair: grade for pair, (grade, _) in rows.items()})

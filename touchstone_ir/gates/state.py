@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from analytics.planning.gating import BETTER, NOT_WORSE, UNDECIDED, WORSE, Question
-from touchstone_ir.gate.folder import GateFolder, Look
-from touchstone_ir.gate.refusal import GateRefused
+from touchstone_ir.gates.folder import GateFolder, Look
+from touchstone_ir.gates.refusal import GateRefused
 
 WANTED = "judgments wanted"
 EXIT_CODES = {BETTER: 0, NOT_WORSE: 0, WORSE: 1, WANTED: 3, UNDECIDED: 4}

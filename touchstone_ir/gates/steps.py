@@ -11,8 +11,8 @@ from judging.trec import read_qrels
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Linear
 from sampling.measures.registry import parse_linear
-from touchstone_ir.gate.batch_files import batch_content, read_texts
-from touchstone_ir.gate.folder import (
+from touchstone_ir.gates.batch_files import batch_content, read_texts
+from touchstone_ir.gates.folder import (
     FORMAT,
     GateFolder,
     describe_source,
@@ -20,10 +20,10 @@ from touchstone_ir.gate.folder import (
     question_of,
     require_answer,
 )
-from touchstone_ir.gate.items import Pair, differing_items
-from touchstone_ir.gate.refusal import GateRefused
-from touchstone_ir.gate.state import GateState, state_of
-from touchstone_ir.gate.storage import make_folder, sha256_of, write_file
+from touchstone_ir.gates.items import Pair, differing_items
+from touchstone_ir.gates.refusal import GateRefused
+from touchstone_ir.gates.state import GateState, state_of
+from touchstone_ir.gates.storage import make_folder, sha256_of, write_file
 
 Name = str | os.PathLike[str]
 

@@ -9,8 +9,8 @@ from judging.faults import TrecFormatError
 from judging.records import read_documents
 from judging.tables import Row, open_rows
 from judging.trec import INTEGER, MAX_GRADE
-from touchstone_ir.gate.items import Pair
-from touchstone_ir.gate.refusal import GateRefused
+from touchstone_ir.gates.items import Pair
+from touchstone_ir.gates.refusal import GateRefused
 
 HEADER = ("topic", "doc", "grade")
 TEXT = "text"
