@@ -95,9 +95,7 @@ EXTENSIONS = (
         ),
     ),
     Extension("export format", "7 files", 2, subject="Export judgments as crowd labels"),
-    Extension(
-        "import format", "7 files", 2, files=("judging/trec.py", "judging/services/judgment_formats.py")
-    ),
+    Extension("import format", "7 files", 2, files=("judging/trec.py", "judging/formats/table.py")),
     Extension(
         "file of a release",
         "7 files",
