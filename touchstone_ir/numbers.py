@@ -26,6 +26,7 @@ from touchstone_ir.rows import MeasuredRuns, ResultRows
 from touchstone_ir.samples import FileArrays, Knowledge, arrays_of, knowledge_of
 
 WHOLE_RANKING = 100_000
+TOPIC_COLUMNS = {"measure": pl.String, "run": pl.String, "topic": pl.String, "value": pl.Float64}
 
 
 def estimate(
@@ -293,10 +294,4 @@ def _topic_values(found: Sequence[MeasuredRuns]) -> pl.DataFrame:
                     }
                 )
             )
-    return (
-        pl.concat(parts)
-        if parts
-        else pl.DataFrame(
-            schema={"measure": pl.String, "run": pl.String, "topic": pl.String, "value": pl.Float64}
-        )
-    )
+    return pl.concat(parts) if parts else pl.DataFrame(schema=TOPIC_COLUMNS)

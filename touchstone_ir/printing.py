@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from analytics.estimation.wording import LEVEL, sentence
-from analytics.tables import DAGGERS, Difference, RunNumber, Terms, pairs_table, runs_table, table_format
+from analytics.tables import Difference, RunNumber, Terms, pairs_table, runs_table, table_format
 from analytics.tables.marks import NO_MARKS
 from judging.spreadsheets import SheetWriter
 from touchstone_ir.columns import InputRefused
@@ -126,6 +126,3 @@ def _difference(row: Mapping[str, Any]) -> Difference:
         is_significant,
         row["refusal"] or "",
     )
-
-
-__all__ = ["DAGGERS", "csv_text", "paper_tables", "sentences", "text_table"]

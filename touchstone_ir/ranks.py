@@ -64,8 +64,8 @@ def ranked_result(runs: ResultRows, pairs: ResultRows, claim: Claim) -> Result:
     frame = found.frame.drop("against", "p", "p_adjusted", "verdict", "p_other", "is_same")
     frame = frame.join(ranks, on="run", how="left").sort("rank", nulls_last=True)
     words = (
-        f"{found.caption} With 95 % confidence the true ranks of all runs lie within those given, all at once; Kendall's "
-        f"tau between this ranking and the true one lies between {tau.low:.3f} and {tau.high:.3f}."
+        f"{found.caption} With 95 % confidence the true ranks of all runs lie within those given, all at once; "
+        f"Kendall's tau between this ranking and the true one lies between {tau.low:.3f} and {tau.high:.3f}."
     )
     return Result("rank", frame, claim.key, words, found.n_topics)
 

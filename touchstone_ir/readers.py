@@ -12,7 +12,11 @@ from touchstone_ir.columns import InputRefused, require, table_of
 RUN = ("run", "topic", "doc", "rank", "score")
 
 
-def read_run(*sources: Any, format: str | None = None, name: str | None = None) -> pl.DataFrame:
+def read_run(
+    *sources: Any,
+    format: str | None = None,  # noqa: A002 (the field's word)
+    name: str | None = None,
+) -> pl.DataFrame:
     """Return runs as a table: run, topic, doc, rank, score.
 
     Ranks follow from the scores as trec_eval has it: descending as 32-bit numbers, ties by document id descending. A
@@ -50,11 +54,11 @@ def read_run(*sources: Any, format: str | None = None, name: str | None = None) 
     return pl.concat(parts)
 
 
-def _run(source: Any, format: str | None, name: str | None) -> pl.DataFrame:
+def _run(source: Any, file_format: str | None, name: str | None) -> pl.DataFrame:
     if isinstance(source, str | os.PathLike):
         from judging import formats
 
-        found, columns = formats.read_run_columns(source, format=format, name=name)
+        found, columns = formats.read_run_columns(source, format=file_format, name=name)
         frame = table_of(dict(columns), value="score").with_columns(run=pl.lit(name or found))
         return _ranked(frame, str(source))
     frame = table_of(source, value="score")
@@ -97,7 +101,10 @@ def _ranked(frame: pl.DataFrame, what: str) -> pl.DataFrame:
 
 
 def read_qrels(
-    source: Any, *, format: str | None = None, grades: Mapping[int, int | None] | None = None
+    source: Any,
+    *,
+    format: str | None = None,  # noqa: A002
+    grades: Mapping[int, int | None] | None = None,
 ) -> pl.DataFrame:
     """Return judgments as a table: topic, doc, grade; assessor, probability, judge and truth where the source has them.
 
@@ -168,7 +175,11 @@ def _checked_judgments(frame: pl.DataFrame, what: str) -> pl.DataFrame:
     return frame
 
 
-def read_topics(source: Any, *, format: str | None = None) -> pl.DataFrame:
+def read_topics(
+    source: Any,
+    *,
+    format: str | None = None,  # noqa: A002
+) -> pl.DataFrame:
     """Return topics as a table: topic, title, description, narrative.
 
     Raises

@@ -14,10 +14,9 @@ from analytics.estimation.claims import LIKE_THESE, Claim, claim_of, other_claim
 from analytics.estimation.comparison import holm
 from analytics.estimation.wording import LEVEL, ClaimTest, PairComparison
 from touchstone_ir.columns import InputRefused
-from touchstone_ir.rows import ClaimColumns, ResultRows
+from touchstone_ir.rows import ResultRows
 
 CLAIM_WORDS = {LIKE_THESE.key: "for topics like these", other_claim(LIKE_THESE).key: "for these topics"}
-ALL_REFUSED = 5  # the exit code of a command whose rows are all refusals
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +77,7 @@ class Result:
         return pandas.DataFrame({name: self.frame[name].to_list() for name in self.frame.columns})
 
     def to_csv(self, path: str | Path | None = None) -> str:
-        """Return the rows as CSV, and write them where a path is given; text that a spreadsheet would run is kept as text."""
+        """Return the rows as CSV, in which no text is a formula, and write them where a path is given."""
         from touchstone_ir.printing import csv_text
 
         return _written(csv_text(self.frame), path)
@@ -202,29 +201,32 @@ def _frame(part: ResultRows, claim: Claim) -> pl.DataFrame:
 
 
 NUMBERS = ("low", "high", "standard_error", "degrees_of_freedom", "p")
-COLUMNS = [
-    "measure",
-    "run",
-    "against",
-    "value",
-    "low",
-    "high",
-    "standard_error",
-    "degrees_of_freedom",
-    "p",
-    "p_adjusted",
-    "verdict",
-    "low_other",
-    "high_other",
-    "p_other",
-    "as_given",
-    "n_judged",
-    "n_gold",
-    "warning",
-    "refusal",
-    "refusal_other",
-    "is_same",
-]
+COLUMNS = (
+    *(
+        "measure",
+        "run",
+        "against",
+        "value",
+        "low",
+        "high",
+        "standard_error",
+        "degrees_of_freedom",
+        "p",
+        "p_adjusted",
+    ),
+    *(
+        "verdict",
+        "low_other",
+        "high_other",
+        "p_other",
+        "as_given",
+        "n_judged",
+        "n_gold",
+        "warning",
+        "refusal",
+    ),
+    *("refusal_other", "is_same"),
+)
 
 
 def _order(frame: pl.DataFrame) -> list[str]:
@@ -285,6 +287,3 @@ def pair_comparison(result: Result, row: Mapping[str, Any]) -> PairComparison:
         same=row["warning"] if has_number and row["is_same"] else "",
         notes=(row["warning"],) if has_number and row["warning"] and not row["is_same"] else (),
     )
-
-
-__all__ = ["ClaimColumns", "Result", "pair_comparison", "result_from_json", "result_of"]

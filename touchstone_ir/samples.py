@@ -26,6 +26,7 @@ SEED = 20261121  # of folds and of the bootstrap: the same files give the same n
 # Stands for a chance that nobody wrote down: only that it is above 0 is ever read of a pair that was not drawn.
 UNKNOWN = 0.5
 PAIR = ["topic", "doc"]
+NOTHING = "nothing is known of any pair: give labels=, gold= or both"
 
 
 @dataclass(frozen=True)
@@ -83,14 +84,16 @@ class Knowledge:
     @property
     def is_drawn(self) -> bool:
         """Return whether the labelled pairs are a sample of those that could have been labelled."""
-        return self.draw is not None or self.has_gold_alone
+        return self.draw is not None
 
     @property
     def main(self) -> pl.DataFrame:
         """Return the labels, or the gold that stands for them."""
-        found = self.gold if self.labels is None else self.labels
-        assert found is not None
-        return found
+        if self.labels is not None:
+            return self.labels
+        if self.gold is None:
+            raise InputRefused(NOTHING)
+        return self.gold
 
 
 def knowledge_of(
@@ -108,23 +111,22 @@ def knowledge_of(
         it is declared to be a random part of the labelled pairs.
     """
     if labels is None and gold is None:
-        raise InputRefused("nothing is known of any pair: give labels=, gold= or both")
+        raise InputRefused(NOTHING)
     if gold_chosen not in (None, UNIFORM):
         raise InputRefused(f"gold_chosen must be {UNIFORM!r} or left out, got {gold_chosen!r}")
     if draw is not None:
         draw = _with_probabilities(draw)
         _require_within(labels, draw, "labels", "was not drawn")
     if gold is None:
-        return Knowledge(_grades_of(labels), None, draw)
-    graded = gold.filter(pl.col("grade").is_not_null())
+        return Knowledge(None if labels is None else _graded(labels), None, draw)
+    graded = _graded(gold)
     if labels is None:
         if "probability" not in gold.columns:
             raise InputRefused(
                 "gold has no column probability: without labels nothing can stand for what was not checked"
             )
         return Knowledge(None, graded, draw if draw is not None else graded.select(*PAIR, "probability"))
-    labels = _grades_of(labels)
-    assert labels is not None
+    labels = _graded(labels)
     _require_within(gold, labels, "gold", "has no label")
     if "probability" in gold.columns and gold["probability"].null_count() == 0:
         if gold_chosen is not None:
@@ -132,8 +134,8 @@ def knowledge_of(
         return Knowledge(labels, gold, draw)
     if gold_chosen is None:
         raise InputRefused(
-            "gold has no column probability: nothing can be corrected unless it is known how its documents were chosen. "
-            f"If they are a random part of the labelled ones, say gold_chosen={UNIFORM!r}"
+            "gold has no column probability: nothing can be corrected unless it is known how its documents were "
+            f"chosen. If they are a random part of the labelled ones, say gold_chosen={UNIFORM!r}"
         )
     n_labelled = labels.select(PAIR).n_unique()
     chance = graded.height / n_labelled
@@ -141,9 +143,9 @@ def knowledge_of(
     return Knowledge(labels, uniform, draw, declaration_words(UNIFORM, graded.height, n_labelled))
 
 
-def _grades_of(labels: pl.DataFrame | None) -> pl.DataFrame | None:
+def _graded(labels: pl.DataFrame) -> pl.DataFrame:
     """Return the labels that hold a grade: an empty one is a pair that waits for it."""
-    return None if labels is None else labels.filter(pl.col("grade").is_not_null())
+    return labels.filter(pl.col("grade").is_not_null())
 
 
 def _with_probabilities(draw: pl.DataFrame) -> pl.DataFrame:
@@ -245,11 +247,10 @@ def arrays_of(runs: pl.DataFrame, known: Knowledge, depth: int, relevant_grade: 
 
 def _frame(near: pl.DataFrame, known: Knowledge) -> pl.DataFrame:
     """Return the pairs of the frame, by topic and document: item, drawn, and chance of being labelled."""
-    if not known.is_drawn:
+    if known.draw is None:
         pairs = known.main.select(PAIR).unique().sort(PAIR)
         certain = pairs.with_columns(drawn=pl.lit(value=True), chance=pl.lit(1.0))
         return certain.with_row_index("item")
-    assert known.draw is not None
     drawn = known.draw.select(*PAIR, "probability")
     pairs = pl.concat([near.select(PAIR), drawn.select(PAIR)]).unique().sort(PAIR)
     frame = pairs.join(drawn, on=PAIR, how="left", maintain_order="left")
