@@ -128,6 +128,7 @@ def knowledge_of(
         return Knowledge(None, graded, draw if draw is not None else graded.select(*PAIR, "probability"))
     labels = _graded(labels)
     _require_within(gold, labels, "gold", "has no label")
+    _require_filled(gold, labels)
     if "probability" in gold.columns and gold["probability"].null_count() == 0:
         if gold_chosen is not None:
             raise InputRefused("gold has probabilities of its own: leave out gold_chosen=")
@@ -141,6 +142,18 @@ def knowledge_of(
     chance = graded.height / n_labelled
     uniform = graded.with_columns(probability=pl.lit(chance))
     return Knowledge(labels, uniform, draw, declaration_words(UNIFORM, graded.height, n_labelled))
+
+
+def _require_filled(gold: pl.DataFrame, labels: pl.DataFrame) -> None:
+    """Refuse gold that is not filled in. A file of all labelled pairs says with empty grades which were not chosen."""
+    empty = gold.filter(pl.col("grade").is_null())
+    if not empty.height or not labels.join(gold, on=PAIR, how="anti").height:
+        return
+    row = empty.row(0, named=True)
+    raise InputRefused(
+        f"gold: document {row['doc']} of topic {row['topic']} was chosen and has no grade yet ({empty.height} in all): "
+        "fill them in, for those that are filled in first are no random part"
+    )
 
 
 def _graded(labels: pl.DataFrame) -> pl.DataFrame:
