@@ -30,7 +30,8 @@ class Result:
     frame : polars.DataFrame
         The rows. Of numbers of runs: measure, run, against, value, low, high, standard_error, degrees_of_freedom, p,
         p_adjusted, verdict; low_other, high_other and p_other by the other claim; as_given, the value with the grades
-        as given; n_judged, n_gold; warning, and refusal where there is no number or no interval.
+        as given; n_judged, n_gold and n_pairs, of all that could be judged; drawing_variance and gold_variance, whose
+        sum is the variance for these topics; warning, and refusal where there is no number or no interval.
     claim : str
         What intervals and p-values are about.
     caption : str
@@ -179,6 +180,15 @@ def result_of(
     return Result(kind, frame.select(_order(frame)), claim.key, caption, n_topics, topics)
 
 
+def rows_frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Return rows that were made one by one as the table of a result, with their verdicts."""
+    frame = pl.DataFrame(
+        [{"p_adjusted": None, **row} for row in rows], infer_schema_length=None, schema_overrides=SCHEMA
+    )
+    verdict = pl.Series([_verdict(row) for row in frame.iter_rows(named=True)], dtype=pl.String)
+    return frame.with_columns(verdict=verdict).select(_order(frame.with_columns(verdict=verdict)))
+
+
 def _frame(part: ResultRows, claim: Claim) -> pl.DataFrame:
     main, other = part.claim(claim), part.claim(other_claim(claim))
     return pl.DataFrame(
@@ -192,6 +202,9 @@ def _frame(part: ResultRows, claim: Claim) -> pl.DataFrame:
             "as_given": _column(part.as_given),
             "n_judged": part.numbers.n_judged[part.places],
             "n_gold": part.n_gold,
+            "n_pairs": np.full(part.places.size, part.numbers.arrays.frame.height),
+            "drawing_variance": _column(part.component("drawing")),
+            "gold_variance": _column(part.component("gold")),
             "warning": part.warnings,
             "refusal": main.refusal,
             "refusal_other": other.refusal,
@@ -214,19 +227,20 @@ COLUMNS = (
         "p",
         "p_adjusted",
     ),
-    *(
-        "verdict",
-        "low_other",
-        "high_other",
-        "p_other",
-        "as_given",
-        "n_judged",
-        "n_gold",
-        "warning",
-        "refusal",
-    ),
-    *("refusal_other", "is_same"),
+    *("verdict", "low_other", "high_other", "p_other", "as_given", "n_judged", "n_gold", "n_pairs"),
+    *("drawing_variance", "gold_variance", "warning", "refusal", "refusal_other", "is_same"),
 )
+
+
+TEXTS = {"measure", "run", "against", "verdict", "warning", "refusal", "refusal_other"}
+SCHEMA: dict[str, Any] = {
+    **{name: pl.Float64 for name in COLUMNS if name not in TEXTS},
+    **{name: pl.String for name in COLUMNS if name in TEXTS},
+    "n_judged": pl.Int64,
+    "n_gold": pl.Int64,
+    "n_pairs": pl.Int64,
+    "is_same": pl.Boolean,
+}
 
 
 def _order(frame: pl.DataFrame) -> list[str]:

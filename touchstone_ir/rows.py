@@ -80,6 +80,11 @@ class ResultRows:
             return np.full(self.places.size, np.nan)
         return np.asarray(beside.numbers["value"][self.places] * self.sign)
 
+    def component(self, name: str) -> Floats:
+        """Return the part of the variance that has a name, NaN where there is none."""
+        known = self.numbers.reported.components.get(name)
+        return np.full(self.places.size, np.nan) if known is None else known[self.places]
+
     @property
     def n_gold(self) -> Ints:
         found = self.numbers.reported.n[self.places]
