@@ -1,4 +1,4 @@
-"""Read tables of judgments: crowd labels in the styles of crowd-kit and MTurk, and gold grades."""
+"""Read tables of judgments: crowd labels in the styles of crowd-kit and MTurk, gold grades, labels beside truth."""
 
 from collections.abc import Iterator
 
@@ -6,15 +6,26 @@ from judging.faults import Faults, Noting, NotingAll
 from judging.file_options import PLAIN, FileOptions, Ids
 from judging.tables import Row, open_rows
 from judging.textfiles import Source, TrecFormatError
-from judging.trec import DECIMAL, INTEGER, MAX_GRADE, MIN_GRADE, GoldRecord, JudgmentRecord, PairIndex
+from judging.trec import (
+    DECIMAL,
+    INTEGER,
+    MAX_GRADE,
+    MIN_GRADE,
+    GoldRecord,
+    JudgmentRecord,
+    PairIndex,
+    PairRecord,
+)
 
 # The usual names of the fields' columns.
 USUAL_COLUMNS = {
-    "topic": ("topic_id", "Input.topic_id"),
-    "document": ("doc_id", "Input.doc_id"),
+    "topic": ("topic_id", "Input.topic_id", "topic", "qid", "query_id"),
+    "document": ("doc_id", "Input.doc_id", "doc", "docno", "docid"),
     "assessor": ("worker", "WorkerId", "assessor"),
     "grade": ("label", "Answer.grade", "grade"),
     "probability": ("probability",),
+    "judge": ("judge",),
+    "truth": ("truth",),
 }
 TASK = "task"  # a column that names topic and document
 # Of a document to get a gold grade: below, one such grade would outweigh all that is known.
@@ -62,12 +73,19 @@ class _Reading:
             return parts[0], parts[1], TASK
         return self.id(row, "topic"), self.id(row, "document"), self.columns(row, "document")[0]
 
-    def grade(self, row: Row) -> int:
-        (title,) = self.columns(row, "grade")
+    def grade(self, row: Row, field: str = "grade") -> int:
+        (title,) = self.columns(row, field)
         label = row.cells[title].strip()
         if not INTEGER.fullmatch(label) or not MIN_GRADE <= int(label) <= MAX_GRADE:
-            row.fail(title, f"grade must be an integer in {MIN_GRADE}..{MAX_GRADE}, not {label[:40]!r}")
+            row.fail(title, f"{field} must be an integer in {MIN_GRADE}..{MAX_GRADE}, not {label[:40]!r}")
         return int(label)
+
+    def probability(self, row: Row) -> float | None:
+        columns = self.columns(row, "probability")
+        chance = row.text(columns, "")
+        if chance and not (DECIMAL.fullmatch(chance) and LEAST_CHANCE <= float(chance) <= 1):
+            row.fail(columns[0], f"probability must be 0.000001 to 1, not {chance[:40]!r}")
+        return float(chance) if chance else None
 
 
 WORDS = {"topic": "topic id", "document": "document id", "assessor": "worker"}
@@ -133,11 +151,43 @@ def _gold_record(row: Row, reading: _Reading) -> GoldRecord:
     topic_id, doc_id, _ = reading.pair(row)
     is_graded = bool(row.text(reading.columns(row, "grade"), ""))
     grade = reading.grade(row) if is_graded else None
-    columns = reading.columns(row, "probability")
-    chance = row.text(columns, "")
-    if chance and not (DECIMAL.fullmatch(chance) and LEAST_CHANCE <= float(chance) <= 1):
-        row.fail(columns[0], f"probability must be 0.000001 to 1, not {chance[:40]!r}")
-    return GoldRecord(topic_id, doc_id, grade, float(chance) if chance else None)
+    return GoldRecord(topic_id, doc_id, grade, reading.probability(row))
+
+
+def read_pairs(
+    source: Source,
+    name: str,
+    *,
+    allows_repeats: bool = False,
+    faults: Faults | None = None,
+    options: FileOptions = PLAIN,
+) -> Iterator[PairRecord]:
+    """Return the rows of ``topic,doc,judge,truth``: a judge's label of every pair, the truth where somebody looked.
+
+    The truth is empty elsewhere; a column probability may say with which chance a pair was looked at. A pair twice is
+    an error, unless repeats are allowed.
+
+    >>> import io
+    >>> list(read_pairs(io.BytesIO(b"topic,doc,judge,truth\\n1,a,1,\\n"), "example"))
+    [PairRecord(topic_id='1', doc_id='a', judge=1, truth=None, probability=None)]
+    """
+    seen, noting, reading = PairIndex(allows_repeats=allows_repeats), Noting(faults), _Reading(name, options)
+    with NotingAll(faults):
+        for row in _rows(source, name, faults, options):
+            reading.require_columns(row, "judge", "truth")
+            with noting:
+                yield _pair_record(row, seen, reading)
+
+
+def _pair_record(row: Row, seen: PairIndex, reading: _Reading) -> PairRecord:
+    topic_id, doc_id, blamed = reading.pair(row)
+    judge = reading.grade(row, "judge")
+    truth = reading.grade(row, "truth") if row.text(reading.columns(row, "truth"), "") else None
+    before = seen.add((topic_id,), doc_id, row.line)
+    if before is not None:
+        what = f"document {doc_id} of topic {topic_id}"
+        row.fail(blamed, f"{what} occurs twice (first on line {before})")
+    return PairRecord(topic_id, doc_id, judge, truth, reading.probability(row))
 
 
 def cell_place(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from judging.recognised import KnownIds
 from judging.trec import BEIR_HEADER, DECIMAL, INTEGER, TOKEN
 
+SURE_RANKS = 5  # up to which numbers count up: grades do not
 MOST = 0.8  # of the lines have the form; the others are its faults
 
 
@@ -18,6 +19,7 @@ class LineKind:
     file_format: str
     is_sure: bool
     why: str
+    rivals: tuple[str, ...] = ()
 
 
 def lines_kind(lines: Sequence[str], known: KnownIds) -> LineKind | None:
@@ -71,8 +73,8 @@ def _six(columns: Columns, known: KnownIds) -> LineKind | None:
     if _stand_swapped(columns[0], columns[2], known):
         return LineKind("runs", "", False, SWAPPED)
     if len(set(columns[5])) > 1:
-        return LineKind("runs", "", False, "A run? It has the columns of one, but several tags.")
-    return LineKind("runs", "", True, "A run: lines of topic Q0 document rank score tag.")
+        return LineKind("runs", "run", False, "A run? It has the columns of one, but several tags.")
+    return LineKind("runs", "run", True, "A run: lines of topic Q0 document rank score tag.")
 
 
 def _five(columns: Columns, known: KnownIds) -> LineKind | None:
@@ -89,7 +91,7 @@ def _five(columns: Columns, known: KnownIds) -> LineKind | None:
         return LineKind("judgments", keys[0], True, f"A sample: lines of {words[keys[0]]}.")
     if keys:
         why = "A sample? Its numbers fit prels (topic document grade method probability) and qrels in strata."
-        return LineKind("judgments", keys[0], False, why)
+        return LineKind("judgments", keys[0], False, why, ("prels", "stratified"))
     if any(map(_are_numbers, columns[2:])):
         return LineKind(
             "", "", False, "Like a run, but with 5 columns: topic Q0 document rank score tag are 6."
@@ -110,7 +112,7 @@ def _four(columns: Columns, known: KnownIds) -> LineKind | None:
     if not any(INTEGER.fullmatch(one) for one in second) and len(second) > 1:
         return LineKind("judgments", "qrels_jg", True, "Judgments: lines of topic assessor document grade.")
     why = "Judgments: is the second column who judged, or a number that means nothing?"
-    return LineKind("judgments", "qrels", False, why)
+    return LineKind("judgments", "qrels", False, why, ("qrels_jg",))
 
 
 def _three(columns: Columns, known: KnownIds) -> LineKind | None:
@@ -124,13 +126,32 @@ def _three(columns: Columns, known: KnownIds) -> LineKind | None:
         return LineKind(
             "", "", False, "Lines of three columns, the last a number that is neither a grade nor a score."
         )
+    longest = _counted(columns[0], columns[2])
+    if longest >= SURE_RANKS:
+        return LineKind(
+            "runs", "msmarco", True, "A run: lines of topic document rank, the ranks counting up."
+        )
     of_topics, of_documents = known.shares(columns[0])[0], known.shares(columns[1])[1]
     is_known = bool(of_topics and of_documents)
     is_graded = any(one not in ("0", "1") for one in columns[2])
     why = "Judgments: lines of topic document grade."
     if not (is_known and is_graded):
         why = "Judgments (topic document grade), scores, or topics with weights? Its lines fit them all."
-    return LineKind("judgments", "cranfield", is_known and is_graded, why)
+    is_sure = is_known and is_graded
+    return LineKind("judgments", "cranfield", is_sure, why, () if is_sure else ("msmarco",))
+
+
+def _counted(topics: Sequence[str], numbers: Sequence[str]) -> int:
+    """Return up to which rank numbers count up from 0 or 1 in every topic; 0 if they do not."""
+    last: dict[str, int] = {}
+    for topic, number in zip(topics, numbers, strict=True):
+        if not INTEGER.fullmatch(number):
+            return 0
+        before = last.get(topic)
+        if int(number) not in ((0, 1) if before is None else (before + 1,)):
+            return 0
+        last[topic] = int(number)
+    return max(last.values(), default=0)
 
 
 FORMS = {3: _three, 4: _four, 5: _five, 6: _six}

@@ -19,17 +19,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from judging.kinds import ITEM_COLUMNS
-from judging.runs import (
-    RUN_LIMITS,
-    Hashes,
-    Ints,
-    RunColumns,
-    columns_frame,
-    hash_pairs,
-    rank_order,
-    read_columns,
-    read_run,
-)
+from judging.run_order import Hashes, Ints, rank_order
+from judging.runs import RUN_LIMITS, RunColumns, columns_frame, hash_pairs, read_columns, read_run
 from judging.textfiles import Limits
 
 __all__ = [

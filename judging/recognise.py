@@ -170,6 +170,7 @@ def _recognition(shape: Shape, container: str, encoded: _EncodingGuess) -> Recog
         is_html=shape.is_html,
         is_refused=shape.is_refused,
         is_encoding_sure=encoded.is_sure,
+        rivals=shape.rivals,
     )
 
 

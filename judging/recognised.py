@@ -4,6 +4,7 @@ import re
 import statistics
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from judging.file_options import FileOptions
 
@@ -42,6 +43,8 @@ class Recognition:
         Nothing here reads such a file; `why` says what to do instead.
     is_encoding_sure : bool
         If not, one of `judging.encodings.encoding_candidates` must be chosen.
+    rivals : tuple of str
+        Other formats that its form allows.
     """
 
     container: str
@@ -56,6 +59,7 @@ class Recognition:
     is_html: bool = False
     is_refused: bool = False
     is_encoding_sure: bool = True
+    rivals: tuple[str, ...] = ()
 
     @property
     def options(self) -> FileOptions:
@@ -66,6 +70,27 @@ class Recognition:
             mapping=self.mapping,
             is_html=self.is_html,
         )
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a text holds, by its form; as `Recognition` has it."""
+
+    kind: str
+    file_format: str
+    is_sure: bool
+    why: str
+    delimiter: str = ""
+    columns: tuple[str, ...] = ()
+    mapping: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    is_html: bool = False
+    is_refused: bool = False
+    rivals: tuple[str, ...] = ()
+
+
+def question(why: str, **known: Any) -> Shape:
+    """Return what leaves open what a text holds."""
+    return Shape("", "", False, why, **known)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from judging.faults import Faults, Noting, NotingAll
 from judging.kinds import ItemKey
+from judging.run_order import Floats, Hashes, Ints, rank_order
 from judging.textfiles import (
     BLOCK_SIZE,
     CONTROL,
@@ -40,9 +41,6 @@ SCORE_BYTES = b"0123456789+-.eE\n"
 PADDING = b"\0" * 8
 
 Bytes = NDArray[np.uint8]
-Ints = NDArray[np.int64]
-Hashes = NDArray[np.uint64]
-Floats = NDArray[np.float64]
 
 
 class _NotFastError(Exception):
@@ -216,7 +214,7 @@ def _scores(column: bytes) -> Floats:
     return scores
 
 
-def _block(data: bytes, max_line: int) -> _Block:
+def _block(data: bytes, max_line: int, run_tag: str) -> _Block:
     _check_bytes(data)
     starts, ends = _tokens(data, max_line)
     lengths = ends - starts
@@ -227,16 +225,17 @@ def _block(data: bytes, max_line: int) -> _Block:
     topic_hashes = hash_tokens(padded, starts[:, 0], lengths[:, 0], zeros)
     stretch_starts = np.flatnonzero(np.concatenate(([True], topic_hashes[1:] != topic_hashes[:-1])))
     topics = [data[starts[row, 0] : ends[row, 0]] for row in stretch_starts.tolist()]
-    tag_hashes = hash_tokens(padded, starts[:, 5], lengths[:, 5], zeros)
-    if np.any(tag_hashes != tag_hashes[0]):
-        raise _NotFastError
+    if not run_tag:
+        tag_hashes = hash_tokens(padded, starts[:, 5], lengths[:, 5], zeros)
+        if np.any(tag_hashes != tag_hashes[0]):
+            raise _NotFastError
     return _Block(
         topic_hashes=topic_hashes,
         topics=topics,
         stretch_starts=stretch_starts,
         docs=_column(array, starts[:, 2], ends[:, 2]),
         scores=_scores(_column(array, starts[:, 4], ends[:, 4])),
-        tag=data[starts[0, 5] : ends[0, 5]],
+        tag=run_tag.encode() or data[starts[0, 5] : ends[0, 5]],
         pair_hashes=hash_tokens(padded, starts[:, 2], lengths[:, 2], topic_hashes),
     )
 
@@ -248,52 +247,10 @@ def text_lines(column: bytes) -> pl.Series:
     )["doc_id"]
 
 
-def rank_order(
-    topics: list[str], topic_of: Ints, docs: pl.Series, scores: Floats
-) -> tuple[Ints, tuple[str, ...], Ints]:
-    """Return the row order of trec_eval, the topic ids ascending, and the topics' offsets.
-
-    Row i belongs to ``topics[topic_of[i]]``; the same topic may be in ``topics`` more than once.
-    """
-    topic_ids = sorted(set(topics))
-    place = {topic_id: index for index, topic_id in enumerate(topic_ids)}
-    codes = np.array([place[topic] for topic in topics], dtype=np.uint64)[topic_of]
-    key = (codes << np.uint64(32)) | _descending(scores)
-    order = np.arange(len(key)) if np.all(key[1:] > key[:-1]) else _order(key, docs)
-    counts = np.bincount(codes.astype(np.int64), minlength=len(topic_ids))
-    return order, tuple(topic_ids), np.concatenate(([0], np.cumsum(counts)))
-
-
-def _descending(scores: Floats) -> Hashes:
-    """Return 32-bit keys whose ascending order is the descending order of the scores as 32-bit floats."""
-    with np.errstate(over="ignore", under="ignore"):
-        single = scores.astype(np.float32) + np.float32(0)  # -0.0 and 0.0 are one score
-    bits = single.view(np.uint32)
-    ascending = np.where(bits >> np.uint32(31) == 1, ~bits, bits | np.uint32(0x80000000))
-    keys: Hashes = (~ascending).astype(np.uint64)
-    return keys
-
-
-def _order(key: Hashes, docs: pl.Series) -> Ints:
-    """Return the order by key; equal keys by document id, descending."""
-    order = np.argsort(key, kind="stable")
-    in_order = key[order]
-    same = in_order[1:] == in_order[:-1]
-    if not same.any():
-        return order
-    tied = np.zeros(len(key), dtype=np.bool_)
-    tied[1:] |= same
-    tied[:-1] |= same
-    rows = order[tied]
-    frame = pl.DataFrame({"key": in_order[tied], "doc_id": docs.gather(rows), "row": rows})
-    order[tied] = frame.sort(["key", "doc_id"], descending=[False, True])["row"].to_numpy()
-    return order
-
-
-def _fast(source: Source, limits: Limits, encoding: str) -> RunColumns:
+def _fast(source: Source, limits: Limits, encoding: str, run_tag: str = "") -> RunColumns:
     with binary(source) as stream:
         blocks = read_blocks(stream, limits, encoding)
-        parts = [_block(data, limits.max_line) for data in _whole_lines(blocks)]
+        parts = [_block(data, limits.max_line, run_tag) for data in _whole_lines(blocks)]
     if not parts or any(part.tag != parts[0].tag for part in parts):
         raise _NotFastError
     pair_hashes = np.concatenate([part.pair_hashes for part in parts])
@@ -315,7 +272,12 @@ def _fast(source: Source, limits: Limits, encoding: str) -> RunColumns:
 
 
 def _find_faults(
-    source: Source, name: str, limits: Limits, faults: Faults | None = None, encoding: str = ""
+    source: Source,
+    name: str,
+    limits: Limits,
+    faults: Faults | None = None,
+    encoding: str = "",
+    run_tag: str = "",
 ) -> None:
     """Raise the first error of the file, in reading order, with its place; with ``faults``, add all to them."""
     first: dict[ItemKey, int] = {}
@@ -325,7 +287,7 @@ def _find_faults(
         for fields in read_fields(source, name, WIDTH, LAYOUT, limits, faults, encoding):
             with noting:
                 tag = tag or fields.values[5]
-                _check_line(fields, tag, first)
+                _check_line(fields, "" if run_tag else tag, first)
         if len(faults or ()) > n_before:
             return  # of this file; those before it may have had others
         if tag is None:
@@ -337,7 +299,7 @@ def _check_line(fields: Fields, tag: str, first: dict[ItemKey, int]) -> None:
     key = ItemKey(fields.id(0, "topic id"), fields.id(2, "document id"))
     fields.number_at(4, "score")
     fields.id(5, "run tag")
-    if fields.values[5] != tag:
+    if tag and fields.values[5] != tag:
         fields.fail(5, f"one run tag a file: {fields.values[5][:80]!r} after {tag[:80]!r}")
     before = first.setdefault(key, fields.number)
     if before != fields.number:
@@ -345,27 +307,37 @@ def _check_line(fields: Fields, tag: str, first: dict[ItemKey, int]) -> None:
 
 
 def find_faults(
-    source: Source, name: str, faults: Faults, limits: Limits = RUN_LIMITS, encoding: str = ""
+    source: Source,
+    name: str,
+    faults: Faults,
+    limits: Limits = RUN_LIMITS,
+    encoding: str = "",
+    run_tag: str = "",
 ) -> None:
     """Add to the faults all that is wrong in a run. A stream must be seekable."""
     start = 0 if isinstance(source, str | os.PathLike) else source.tell()
     try:
-        _fast(source, limits, encoding)
+        _fast(source, limits, encoding, run_tag)
     except (_NotFastError, BrokenFileError):
         if not isinstance(source, str | os.PathLike):
             source.seek(start)
-        _find_faults(source, name, limits, faults, encoding)
+        _find_faults(source, name, limits, faults, encoding, run_tag)
 
 
-def read_columns(source: Source, name: str, limits: Limits = RUN_LIMITS, encoding: str = "") -> RunColumns:
-    """Return a validated run, in UTF-8 or that encoding. A stream must be seekable: a second pass finds faults."""
+def read_columns(
+    source: Source, name: str, limits: Limits = RUN_LIMITS, encoding: str = "", run_tag: str = ""
+) -> RunColumns:
+    """Return a validated run, in UTF-8 or that encoding. A stream must be seekable: a second pass finds faults.
+
+    With a `run_tag` the run has that tag, whatever the tags of its lines.
+    """
     start = 0 if isinstance(source, str | os.PathLike) else source.tell()
     try:
-        return _fast(source, limits, encoding)
+        return _fast(source, limits, encoding, run_tag)
     except (_NotFastError, BrokenFileError):
         if not isinstance(source, str | os.PathLike):
             source.seek(start)
-        _find_faults(source, name, limits, encoding=encoding)
+        _find_faults(source, name, limits, encoding=encoding, run_tag=run_tag)
         raise
 
 

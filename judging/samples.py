@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from judging.faults import Faults
 from judging.file_options import PLAIN, FileOptions
 from judging.textfiles import Source
-from judging.trec import NOT_SAMPLED, PrelRecord, read_prels, read_stratified
+from judging.trec import NOT_SAMPLED, PrelRecord, StratifiedRecord, read_prels, read_stratified
 
 MethodCodes = Literal["recorded", "track"]
 METHOD_CODES: tuple[MethodCodes, ...] = get_args(MethodCodes)
@@ -101,14 +101,22 @@ def read_stratified_sample(
     records = list(read_stratified(source, name, faults=faults, options=options))
     if faults:
         return
+    for index, (record, chance) in enumerate(zip(records, stratum_probabilities(records), strict=True)):
+        grade = None if record.grade == NOT_SAMPLED else record.grade
+        yield SampledPair(index, record.topic_id, record.doc_id, grade, chance)
+
+
+def stratum_probabilities(records: Sequence[StratifiedRecord]) -> list[float]:
+    """Return of every record the part of its topic's stratum that was sampled. Raises UnsampledStratum."""
     size = Counter((record.topic_id, record.stratum) for record in records)
     drawn = Counter((record.topic_id, record.stratum) for record in records if record.grade != NOT_SAMPLED)
+    chances = []
     for index, record in enumerate(records):
         cell = record.topic_id, record.stratum
         if not drawn[cell]:
             raise UnsampledStratum(index, *cell)
-        grade = None if record.grade == NOT_SAMPLED else record.grade
-        yield SampledPair(index, record.topic_id, record.doc_id, grade, drawn[cell] / size[cell])
+        chances.append(drawn[cell] / size[cell])
+    return chances
 
 
 @dataclass(frozen=True)

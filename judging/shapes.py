@@ -1,16 +1,14 @@
 """The form of a text: markup, JSON, a table with a header, or lines of columns; and what it therefore holds."""
 
 import csv
-import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
 
 from judging.column_names import document_mapping, judgment_mapping, leaning, role_of, roles_of, topic_mapping
+from judging.json_shapes import json_shape
 from judging.line_shapes import lines_kind
 from judging.pages import has_html, is_page
-from judging.recognised import KnownIds, Records, topics_or_documents
+from judging.recognised import KnownIds, Records, Shape, question, topics_or_documents
 from judging.tables import parse_lines
 
 SAMPLE = 200  # records
@@ -21,25 +19,10 @@ XML_TOPIC = re.compile(r"<(?:topic|top)\b", re.IGNORECASE)
 MARKED_DOCUMENT = re.compile(r"^\.[TAB]\s*$", re.MULTILINE)
 ID = re.compile(r"\S{1,512}")
 DELIMITERS = ("\t", ";", "|", ",")
-
-
-@dataclass(frozen=True)
-class Shape:
-    """What a text holds, by its form; as `Recognition` has it."""
-
-    kind: str
-    file_format: str
-    is_sure: bool
-    why: str
-    delimiter: str = ""
-    columns: tuple[str, ...] = ()
-    mapping: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    is_html: bool = False
-    is_refused: bool = False
-
-
-def _question(why: str, **known: Any) -> Shape:
-    return Shape("", "", False, why, **known)
+# The format of judgments with named fields: in a table or as JSON, and whether somebody is named who judged.
+JUDGED = {
+    (True, True): "crowd", (True, False): "gold", (False, True): "umbrela", (False, False): "mteb",
+}  # fmt: skip
 
 
 def shape_of(name: str, text: str, known: KnownIds, *, is_whole: bool) -> Shape:
@@ -52,11 +35,15 @@ def shape_of(name: str, text: str, known: KnownIds, *, is_whole: bool) -> Shape:
     if start.lower().startswith(".i "):
         return _cranfield(name, start, known)
     if start.startswith(("{", "[")):
-        return _json(name, start, known, is_whole=is_whole)
+        found_json = json_shape(start)
+        if isinstance(found_json, Shape):
+            return found_json
+        form, keys, rows = found_json
+        return _records(name, keys, rows, known, form, {"topics": form, "documents": form})
     lines = [line for line in text.split("\n") if line.strip()]
     found = lines_kind(lines[:SAMPLE], known)
     if found is not None:
-        return Shape(found.kind, found.file_format, found.is_sure, found.why)
+        return Shape(found.kind, found.file_format, found.is_sure, found.why, rivals=found.rivals)
     return _delimited_shape(name, text, lines, known)
 
 
@@ -82,7 +69,7 @@ def _markup(start: str) -> Shape | None:
     if XML_TOPIC.search(start[:20_000]) and re.match(r"<[?!a-z]", head):
         return Shape("topics", "xml", True, "Topics: it is XML with elements named topic.")
     if re.match(r"<(?:\?xml|[a-z][\w:.-]*[\s>])", head):
-        return _question("XML, but neither topics nor documents of TREC: save it as CSV or JSON lines.")
+        return question("XML, but neither topics nor documents of TREC: save it as CSV or JSON lines.")
     return None
 
 
@@ -113,67 +100,6 @@ def _cranfield(name: str, start: str, known: KnownIds) -> Shape:
     if is_named or (of_topics and not of_documents):
         why = "Topics: queries in the markup of Cranfield, numbered 1, 2, ... as in its qrels."
     return Shape("topics", "cranfield", bool(is_named) and not of_documents, why)
-
-
-# -- JSON -----------------------------------------------------------------------------------------------------
-
-
-def _json(name: str, start: str, known: KnownIds, *, is_whole: bool) -> Shape:
-    form = "json" if start.startswith("[") else "jsonl"
-    found = _elements(start) if form == "json" else _objects(start)
-    if found is None:
-        return _one_object(start)
-    if not found:
-        return _question("JSON that is malformed, or longer in its first object than can be looked at.")
-    objects = [one for one in found if isinstance(one, dict)]
-    if len(objects) < len(found):
-        return _question('A JSON array, but not of objects: make it one of {"id": "1", "text": "..."}.')
-    keys = list(dict.fromkeys(key for one in objects for key in one))[:100]
-    rows = [[_cell_text(one.get(key)) for key in keys] for one in objects]
-    return _records(name, keys, rows, known, form, {"topics": form, "documents": form})
-
-
-def _cell_text(value: Any) -> str:
-    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
-
-
-def _objects(start: str) -> list[Any] | None:
-    """Return the objects of the first lines; None if the first is not all in one line."""
-    found = []
-    for line in start.split("\n")[:SAMPLE]:
-        if line.strip():
-            try:
-                found.append(json.loads(line))
-            except (ValueError, RecursionError):
-                if not found:
-                    return None
-    return found
-
-
-def _elements(start: str) -> list[Any]:
-    """Return the first elements of an array."""
-    decoder, place, found = json.JSONDecoder(), 1, list[Any]()
-    blank = re.compile(r"[\s,]*")
-    while len(found) < SAMPLE:
-        match = blank.match(start, place)
-        place = match.end() if match else place
-        try:
-            value, place = decoder.raw_decode(start, place)
-        except (ValueError, RecursionError):
-            break
-        found.append(value)
-    return found
-
-
-def _one_object(start: str) -> Shape:
-    """Return what to say of an object over several lines."""
-    try:
-        json.JSONDecoder().raw_decode(start)
-    except (ValueError, RecursionError):
-        return _question(
-            "It begins like JSON, but its first line is no object: write one object a line, or an array."
-        )
-    return _question("One JSON object over several lines: write one object a line, or an array of objects.")
 
 
 # -- tables ---------------------------------------------------------------------------------------------------
@@ -241,9 +167,9 @@ def table_shape(
     if not _is_header(titles, rows[1:]):
         if delimiter == "\t" and not is_sheet:
             return _without_header(name, rows, known)
-        return _question("A table without a header: add a first line such as id,text.", delimiter=delimiter)
+        return question("A table without a header: add a first line such as id,text.", delimiter=delimiter)
     if len(rows) == 1:
-        return _question("A header, and no row below it.", columns=tuple(titles), delimiter=delimiter)
+        return question("A header, and no row below it.", columns=tuple(titles), delimiter=delimiter)
     body = [list(row) + [""] * (len(titles) - len(row)) for row in rows[1:]]
     formats = {"topics": "table", "documents": "table"}
     shape = _records(name, titles, body, known, "table", formats)
@@ -267,7 +193,7 @@ def _without_header(name: str, rows: Sequence[Sequence[str]], known: KnownIds) -
     widths = {len(row) for row in rows}
     ids = [row[0].strip() for row in rows]
     if not widths <= {2, 3} or sum(bool(ID.fullmatch(one)) for one in ids) < 0.9 * len(ids):
-        return _question(
+        return question(
             "A table without a header, and not of ids and texts: add a header such as id, a tab, text.",
             delimiter="\t",
         )
@@ -298,13 +224,15 @@ def _records(
     """Return what records with named fields hold: judgments, topics or documents."""
     roles = roles_of(titles)
     columns = tuple(titles)
+    if {"judge", "truth", "topic_id", "doc_id"} <= {*titles, *roles}:
+        why = "A judge's labels beside the truth: convert them into labels and gold."
+        return Shape("judgments", "pairs", form == "table", why, columns=columns)
+    if {"rank", "topic_id", "doc_id"} <= set(roles):
+        why = f"A run: it has the columns {', '.join(titles[:6])}."
+        return Shape("runs", "pyterrier", form == "table", why, columns=columns)
     judged = judgment_mapping(roles)
     if judged:
         return _judgments(judged, titles, rows, known, form, columns)
-    if {"rank", "topic_id", "doc_id"} <= set(roles):
-        return _question(
-            "A run with a header: write lines of topic Q0 document rank score tag.", columns=columns
-        )
     _add_id_by_ids(roles, titles, rows, known)
     mappings = {"topics": topic_mapping(roles), "documents": document_mapping(roles)}
     cells = {title: [row[index].strip() for row in rows] for index, title in enumerate(titles)}
@@ -354,13 +282,9 @@ def _judgments(
     form: str,
     columns: tuple[str, ...],
 ) -> Shape:
-    if form != "table":
-        return _question(
-            "Judgments as JSON: write them as CSV with columns topic_id, doc_id, grade.", columns=columns
-        )
     grades = [row[titles.index(judged["grade"][0])].strip() for row in rows]
     is_whole = all(re.fullmatch(r"[+-]?\d{1,3}|", one) for one in grades)
-    file_format = "crowd" if "assessor" in judged else "gold"
+    file_format = JUDGED[form == "table", "assessor" in judged]
     said = f"it has the columns {', '.join(title for (title,) in judged.values())}"
     is_sure, why = True, f"Judgments: {said}."
     if not is_whole:
@@ -379,4 +303,5 @@ def _judgments(
                     False,
                     f"Judgments? The column {judged[one][0]} holds no ids of {one}s that are known.",
                 )
-    return Shape("judgments", file_format, is_sure, why, columns=columns, mapping=judged)
+    rivals = ("pyterrier",) if file_format == "gold" and not is_whole else ()
+    return Shape("judgments", file_format, is_sure, why, columns=columns, mapping=judged, rivals=rivals)

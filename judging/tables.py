@@ -56,6 +56,20 @@ class Row:
             raise TrecFormatError(self.name, 1, 1, f"no column named {' or '.join(usual)}", self.sheet)
         return found
 
+    def only_column(self, usual: tuple[str, ...]) -> str | None:
+        """Return the column that has one of these names, None where none has; two of them are an error."""
+        found = [title for title in self.cells if title in usual]
+        if len(found) > 1:
+            reason = f"the columns {found[0]} and {found[1]} mean the same: leave one out"
+            raise TrecFormatError(self.name, 1, 1, reason, self.sheet)
+        return found[0] if found else None
+
+    def lacks(self, usual: tuple[str, ...]) -> NoReturn:
+        """Raise `TrecFormatError`: the table has none of these columns, and it says which it has."""
+        there = ", ".join(title[:40] for title in list(self.cells)[:20])
+        reason = f"no column named {' or '.join(usual)}; its columns are {there}"
+        raise TrecFormatError(self.name, 1, 1, reason, self.sheet)
+
     def text(self, columns: tuple[str, ...], between: str) -> str:
         """Return what the cells of the columns say, the empty ones left out."""
         cells = (self.cells[title].strip() for title in columns)
@@ -105,8 +119,9 @@ def _wrong_width(
 
 def _titles(cells: list[str], name: str, sheet: str = "") -> list[str]:
     titles = [title.strip() for title in cells]
-    if len(set(titles)) != len(titles):
-        raise TrecFormatError(name, 1, 1, "two columns have the same name", sheet)
+    twice = next((title for index, title in enumerate(titles) if title in titles[:index]), None)
+    if twice is not None:
+        raise TrecFormatError(name, 1, 1, f"two columns have the same name: {twice[:80]!r}", sheet)
     return titles
 
 

@@ -37,6 +37,11 @@ INTEGER = re.compile(r"[+-]?[0-9]{1,9}", re.ASCII)
 DECIMAL = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?", re.ASCII)
 
 
+def is_finite_number(word: str) -> bool:
+    """Return whether a word is a number in decimals, and finite."""
+    return bool(DECIMAL.fullmatch(word)) and math.isfinite(float(word))
+
+
 @dataclass(frozen=True, slots=True)
 class QrelRecord:
     """The grade of an item; negative means what the file's makers meant by it."""
@@ -88,6 +93,22 @@ class StratifiedRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class PairRecord:
+    """What a judge says of a pair and, where somebody looked, what is true of it."""
+
+    topic_id: str
+    doc_id: str
+    judge: int
+    truth: int | None
+    probability: float | None = None  # of being looked at
+
+    @property
+    def grade(self) -> int:
+        """Return the label, which all pairs have."""
+        return self.judge
+
+
+@dataclass(frozen=True, slots=True)
 class RunRecord:
     """One line of a run, in the order in which it is to be written."""
 
@@ -132,7 +153,7 @@ class Fields:
     def number_at(self, index: int, what: str) -> float:
         """Return field ``index`` as a finite number."""
         value = self.values[index]
-        if not DECIMAL.fullmatch(value) or not math.isfinite(float(value)):
+        if not is_finite_number(value):
             self.fail(index, f"{what} must be a finite number, not {value[:40]!r}")
         return float(value)
 

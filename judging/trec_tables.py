@@ -1,4 +1,4 @@
-"""Tables written as the files the field uses: qrels, qrels_jg, prels, runs and crowd labels, a row a line.
+"""Tables written as the files the field uses: qrels, qrels_jg, prels, runs, crowd labels and the like, a row a line.
 
 Ids, which hold no white space, are written as they are, in the order of the rows. A number reads back exactly. What a
 reader of these files could not read back is refused with a ValueError, before anything is written.
@@ -10,7 +10,7 @@ import polars as pl
 
 from judging.kinds import ITEM_COLUMNS
 from judging.textfiles import CONTROL
-from judging.trec import MAX_GRADE, MIN_GRADE
+from judging.trec import BEIR_HEADER, MAX_GRADE, MIN_GRADE, NOT_SAMPLED
 
 # The prels codes of a pair that the model of a minimal test collection chose, and of one drawn with the probability
 # on its line.
@@ -67,6 +67,70 @@ def write_crowd_labels(judgments: pl.DataFrame, stream: BinaryIO) -> None:
     task = pl.concat_str("topic_id", pl.lit(" "), "doc_id")
     rows = judgments.select(task, "assessor", "grade")
     rows.write_csv(stream, include_header=False, quote_style="necessary")
+
+
+def write_crowd_file(judgments: pl.DataFrame, stream: BinaryIO) -> None:
+    """Write the CSV of crowd labels with its header."""
+    check_columns(judgments.select(*ITEM_COLUMNS, "assessor", "grade"))
+    stream.write(CROWD_HEADER)
+    write_crowd_labels(judgments, stream)
+
+
+def write_beir_qrels(items: pl.DataFrame, stream: BinaryIO) -> None:
+    """Write the table ``query-id corpus-id score`` with its head, parted by tabs."""
+    rows = items.filter(pl.col("grade").is_not_null()).select(*ITEM_COLUMNS, "grade")
+    check_columns(rows)
+    stream.write(("\t".join(BEIR_HEADER) + "\n").encode())
+    rows.write_csv(stream, include_header=False, separator="\t", quote_style="never")
+
+
+def write_stratified(items: pl.DataFrame, stream: BinaryIO) -> None:
+    """Write ``topic 0 document stratum grade``, the grade -1 where the item has none."""
+    grade = pl.col("grade").fill_null(NOT_SAMPLED)
+    _write(items.select("topic_id", pl.lit(0), "doc_id", "stratum", grade), stream)
+
+
+def write_gold(items: pl.DataFrame, stream: BinaryIO) -> None:
+    """Write ``topic_id,doc_id,grade`` as CSV, and the probability where the items have one; no grade is empty."""
+    chance = [pl.col("inclusion_probability").alias("probability")]
+    rows = items.select(*ITEM_COLUMNS, "grade", *(chance if "inclusion_probability" in items.columns else ()))
+    check_columns(rows)
+    rows.write_csv(stream, quote_style="necessary")
+
+
+def write_pairs(items: pl.DataFrame, stream: BinaryIO) -> None:
+    """Write ``topic,doc,judge,truth`` as CSV, the truth empty where nobody looked; and the probability, if there.
+
+    Items without a judge's label of their own have their grade for it, and no truth.
+
+    >>> import io
+    >>> stream = io.BytesIO()
+    >>> write_pairs(pl.DataFrame({"topic_id": ["301"], "doc_id": ["a"], "judge": [1], "truth": [None]}), stream)
+    >>> stream.getvalue()
+    b'topic,doc,judge,truth\\n301,a,1,\\n'
+    """
+    if "judge" not in items.columns:
+        items = items.with_columns(judge="grade", truth=pl.lit(None))
+    columns = {"topic": "topic_id", "doc": "doc_id", "judge": "judge", "truth": "truth"}
+    if "inclusion_probability" in items.columns:
+        columns["probability"] = "inclusion_probability"
+    check_columns(items.select(*ITEM_COLUMNS, pl.col("judge").alias("grade")))
+    items.select(**columns).write_csv(stream, quote_style="necessary")
+
+
+def write_msmarco(ranking: pl.DataFrame, stream: BinaryIO) -> None:
+    """Write ``topic document rank``, parted by tabs: MS MARCO's run, without scores."""
+    rows = ranking.select(*ITEM_COLUMNS, "rank")
+    check_columns(rows)
+    rows.write_csv(stream, include_header=False, separator="\t", quote_style="never")
+
+
+def write_pyterrier(ranking: pl.DataFrame, stream: BinaryIO) -> None:
+    """Write ``qid,docno,rank,score,name`` as CSV; ranks begin with 0, as PyTerrier's do."""
+    check_columns(ranking.select(*ITEM_COLUMNS, "score", "run_tag"))
+    rank = pl.col("rank").cast(pl.Int64) - 1
+    rows = ranking.select(qid="topic_id", docno="doc_id", rank=rank, score="score", name="run_tag")
+    rows.write_csv(stream, quote_style="necessary")
 
 
 def _write(rows: pl.DataFrame, stream: BinaryIO) -> None:

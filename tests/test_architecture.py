@@ -255,7 +255,7 @@ def test_no_file_is_too_long() -> None:
         ("judging/services/assign.py", "from judging.serializers import Submission"),
         ("platform/touchstone/models.py", "from judging.models import Campaign"),
         ("platform/touchstone/jobs.py", "from analytics import services"),
-        ("analytics/services/estimates.py", "from console.researcher import prose"),
+        ("analytics/numbers/estimates.py", "from console.researcher import prose"),
         ("judging/views/judge.py", "import console.urls"),
         ("analytics/papers/inverse.py", "from experiments.papers.labels import naive"),
         ("platform/touchstone/views.py", "from console.manager import overview"),

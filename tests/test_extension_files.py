@@ -28,10 +28,10 @@ from analytics.services import exports
 from analytics.services.exports import ExportFormat
 from judging.file_options import PLAIN
 from judging.models import GoldAnswer
+from judging.places import place_of_field
 from judging.services import judgment_formats
 from judging.services.judgment_files import import_judgments
 from judging.services.judgment_formats import JudgmentFormat
-from judging.services.sources import place_of_field
 from judging.trec import JudgmentRecord, read_fields
 from touchstone.api.schema import description
 
@@ -113,11 +113,11 @@ def read_reversed(source, name, *, allows_repeats=False, faults=None, options=PL
 def test_a_planted_format_of_judgments_is_met_everywhere(tmp_path, monkeypatch, capsys) -> None:
     order = ("grade", "document", "assessor", "topic")
     entry = JudgmentFormat(
-        PLANTED,
-        "Planted",
-        "A planted help.",
-        read_reversed,
-        lambda source, name, index, what, options: place_of_field(
+        key=PLANTED,
+        label="Planted",
+        help="A planted help.",
+        read=read_reversed,
+        place=lambda source, name, index, what, options: place_of_field(
             source, name, index, 4, order.index(what), options
         ),
         names_assessors=True,
@@ -131,7 +131,7 @@ def test_a_planted_format_of_judgments_is_met_everywhere(tmp_path, monkeypatch, 
     schemas = description.__wrapped__()["components"]["schemas"]
     described = schemas["ImportRequestRequest"]["properties"]["file_format"]["description"]
     assert (
-        "of judgments: qrels, qrels_jg, crowd, gold, beir, cranfield, prels, stratified, planted."
+        "of judgments: qrels, qrels_jg, crowd, gold, beir, cranfield, prels, stratified, mteb, umbrela, planted."
         in described
     )
     told = " ".join(help_of("import_judgments", capsys).split())

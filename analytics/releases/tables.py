@@ -7,8 +7,6 @@ from typing import Any, BinaryIO
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from judging.kinds import ITEM_COLUMNS
-
 ROWS_A_GROUP = 100_000
 ROWS_AT_ONCE = 20_000
 BYTES_AT_ONCE = 4 << 20
@@ -52,14 +50,6 @@ def write_json_lines(rows: pl.DataFrame, stream: BinaryIO) -> None:
     """Write a JSON object a row, every key in each of them."""
     for part in rows.iter_slices(ROWS_AT_ONCE):
         part.write_ndjson(stream)
-
-
-def write_beir_qrels(items: pl.DataFrame, stream: BinaryIO) -> None:
-    """Write the table ``query-id corpus-id score`` with its head, parted by tabs."""
-    graded = items.filter(pl.col("grade").is_not_null())
-    stream.write(b"query-id\tcorpus-id\tscore\n")
-    rows = graded.select(*ITEM_COLUMNS, "grade")
-    rows.write_csv(stream, include_header=False, separator="\t", quote_style="never")
 
 
 def to_parquet(lines: Path, target: Path, schema: Mapping[str, Any]) -> None:

@@ -15,6 +15,7 @@ from django.utils import timezone
 from judging.faults import Faults
 from judging.file_options import PLAIN, Changes, FileOptions
 from judging.models import Campaign, Collection, Document, Import, Topic
+from judging.places import place_of_document, place_of_topic
 from judging.records import DocumentRecord, read_documents
 from judging.sanitise import ALLOWANCE, Allowance, sanitise_documents
 from judging.services.errors import ImportRefused
@@ -32,8 +33,6 @@ from judging.services.sources import (
     numbered_records,
     one_line,
     open_source,
-    place_of_document,
-    place_of_topic,
     refuse,
     rows_between,
     tell_planner,

@@ -1,177 +1,23 @@
-"""Files of judgments: the formats, how to read them, and the place of a fault."""
+"""Files of judgments as imports take them: the formats, the place of a fault, the grades of a file."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from judging.faults import Faults, Noting, NotingAll
+from judging.faults import Faults
 from judging.file_options import PLAIN, FileOptions, parse_grades
-from judging.judgment_tables import read_crowd_labels, read_gold
-from judging.samples import PRELS, STRATA, SampleReader
+from judging.formats.kinds import JudgmentFormat
+from judging.formats.table import JUDGMENT_FORMATS
+from judging.places import Place
 from judging.services.errors import ImportRefused
-from judging.services.sources import MeteredSource, Place, place_of_cell, place_of_field, refuse
+from judging.services.sources import MeteredSource, refuse
 from judging.textfiles import Source
-from judging.trec import (
-    GoldRecord,
-    JudgmentRecord,
-    PrelRecord,
-    QrelRecord,
-    StratifiedRecord,
-    read_beir,
-    read_fields,
-    read_prels,
-    read_qrels,
-    read_qrels_jg,
-    read_stratified,
-)
 
 DIGITS = range(10)  # what a grade can be on any scale
 REJECT = "reject"
 REPEATS = {REJECT: "refuse the file", "first": "keep the first", "last": "keep the last"}
 
 
-Records = (
-    Iterator[QrelRecord]
-    | Iterator[GoldRecord]
-    | Iterator[JudgmentRecord]
-    | Iterator[PrelRecord]
-    | Iterator[StratifiedRecord]
-)
-PlaceOf = Callable[[Source, str, int, str, FileOptions], Place]
-
-
-@dataclass(frozen=True)
-class JudgmentFormat:
-    """A file of judgments.
-
-    Attributes
-    ----------
-    key, label, help : str
-        As stored and spelled by API and command; its name on the screen; what a line holds.
-    read : callable
-        From a source, its name, `allows_repeats`, `faults` and `options` the records; without faults, one is a
-        `TrecFormatError`.
-    place : callable
-        From a source, its name, the index of a record, "topic", "document", "assessor" or "grade", and the options:
-        where it is.
-    names_assessors : bool
-        Records say who judged; others can only become gold answers, or a sample.
-    sample : SampleReader, optional
-        The file holds a sample that somebody else drew: it becomes judgments of a campaign without a draw, with the
-        probabilities; never gold answers.
-    has_probabilities : bool
-        Records of gold answers may say with which probability the document was chosen.
-    usual_map : str
-        The grade map that a look proposes, where the format has codes that are no grades.
-    """
-
-    key: str
-    label: str
-    help: str
-    read: Callable[..., Records]
-    place: PlaceOf
-    names_assessors: bool
-    sample: SampleReader | None = None
-    has_probabilities: bool = False
-    usual_map: str = ""
-
-
-def _cranfield(
-    source: Source,
-    name: str,
-    *,
-    allows_repeats: bool = False,
-    faults: Faults | None = None,
-    options: FileOptions = PLAIN,
-) -> Iterator[QrelRecord]:
-    """Return the records of Cranfield's three columns ``query document code``; repeats that agree are allowed."""
-    noting = Noting(faults)
-    with NotingAll(faults):
-        layout = "topic document grade"
-        for fields in read_fields(source, name, 3, layout, faults=faults, encoding=options.encoding):
-            with noting:
-                yield QrelRecord(fields.id(0, "topic id"), fields.id(1, "document id"), fields.grade(2))
-
-
-def _in_columns(*columns: str, n_headers: int = 0) -> PlaceOf:
-    """Return the function that finds a place in lines of these columns, parted by blanks."""
-    return lambda source, name, index, what, options: place_of_field(
-        source, name, index + n_headers, len(columns), columns.index(what), options
-    )
-
-
-FORMATS = (
-    JudgmentFormat(
-        "qrels",
-        "qrels",
-        "A line: topic 0 document grade. No assessors: gold answers only.",
-        read_qrels,
-        _in_columns("topic", "iteration", "document", "grade"),
-        names_assessors=False,
-    ),
-    JudgmentFormat(
-        "qrels_jg",
-        "qrels_jg",
-        "A line: topic assessor document grade.",
-        read_qrels_jg,
-        _in_columns("topic", "assessor", "document", "grade"),
-        names_assessors=True,
-    ),
-    JudgmentFormat(
-        "crowd",
-        "Crowd labels",
-        "CSV with a header: task,worker,label, the task being topic and document; or Input.topic_id, Input.doc_id, "
-        "WorkerId, Answer.grade as from Mechanical Turk.",
-        read_crowd_labels,
-        place_of_cell,
-        names_assessors=True,
-    ),
-    JudgmentFormat(
-        "gold",
-        "Gold grades (CSV)",
-        "CSV with a header: topic_id,doc_id,grade; with probability where documents were chosen by it. An empty grade: "
-        "not chosen. Gold answers only.",
-        read_gold,
-        place_of_cell,
-        names_assessors=False,
-        has_probabilities=True,
-    ),
-    JudgmentFormat(
-        "beir",
-        "BEIR qrels",
-        "A header: query-id corpus-id score, then a line: topic document grade. No assessors: gold answers only.",
-        read_beir,
-        _in_columns("topic", "document", "grade", n_headers=1),
-        names_assessors=False,
-    ),
-    JudgmentFormat(
-        "cranfield",
-        "Cranfield",
-        "A line: topic document code. No assessors: gold answers only, with a grade map.",
-        _cranfield,
-        _in_columns("topic", "document", "grade"),
-        names_assessors=False,
-        usual_map="1=3,2=3,3=2,4=1,5=0,-1=0",  # 1 is best, 4 least; -1 and 5 are not relevant
-    ),
-    JudgmentFormat(
-        "prels",
-        "prels",
-        "A line: topic document grade method probability. A sample drawn elsewhere, for a campaign without a draw.",
-        read_prels,
-        _in_columns("topic", "document", "grade", "method", "probability"),
-        names_assessors=False,
-        sample=PRELS,
-    ),
-    JudgmentFormat(
-        "stratified",
-        "Stratified qrels",
-        "A line: topic 0 document stratum grade, -1 where not sampled: for a campaign without a draw.",
-        read_stratified,
-        _in_columns("topic", "iteration", "document", "stratum", "grade"),
-        names_assessors=False,
-        sample=STRATA,
-    ),
-)
+FORMATS = tuple(one for one in JUDGMENT_FORMATS if one.is_imported)
 DEFAULT_FORMAT = FORMATS[0].key
 
 

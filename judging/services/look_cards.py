@@ -11,13 +11,14 @@ from judging.encodings import differing_lines, encoding_candidates
 from judging.faults import TrecFormatError
 from judging.file_options import MAPPED_FIELDS, FileOptions, options_from, parse_grades, written_grades
 from judging.import_choices import KINDS, LEFT_OUT, READING
+from judging.places import place_of_document, place_of_topic
 from judging.recognise import Recognition, doubts, recognise_file
 from judging.runs import RunColumns, read_columns
 from judging.services.judgment_formats import DEFAULT_FORMAT, judgment_format
 from judging.services.look_ids import DOCUMENTS, TOPICS, Ids, Repeat, most_common
 from judging.services.look_parts import LOOKS, Finding, Looking, look_at_run, needs_of_run, raw_lines
 from judging.services.scores import name_of_scores
-from judging.services.sources import Progress, place_of_document, place_of_topic
+from judging.services.sources import Progress
 from judging.services.upload_parts import Part
 
 N_READERS = 2  # runs that are read at a time, as an import does

@@ -14,10 +14,11 @@ from django.db import transaction
 from judging.faults import Faults
 from judging.file_options import FileOptions
 from judging.models import Collection, Import, Run
+from judging.places import place_of_field
 from judging.rankings import RunSummary, convert_runs
 from judging.runs import find_faults
 from judging.services.imports import add_file, made_now, rows_of
-from judging.services.sources import Progress, begin_import, longest, place_of_field, refuse, refuse_faults
+from judging.services.sources import Progress, begin_import, longest, refuse, refuse_faults
 from judging.textfiles import Source, TrecFormatError
 from touchstone.files import store
 from touchstone.models import User, record

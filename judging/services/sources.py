@@ -8,24 +8,19 @@ import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, TypeVar
 
 from django.db import connection, models
 
-from judging import records, topics
 from judging.faults import Faults, place_name
-from judging.file_options import PLAIN, FileOptions
-from judging.judgment_tables import cell_place
 from judging.models import Collection
+from judging.places import Place
 from judging.services.errors import ImportRefused
 from judging.textfiles import Source, TrecFormatError, binary
-from judging.trec import read_fields
 from touchstone.files import local
 
 Progress = Callable[[int, int, str], None]
-Place = tuple[int, int] | tuple[int, int, str]  # line and column, and the sheet of a spreadsheet
 Record = TypeVar("Record")
 EVERY = 2000  # records between two signs of progress
 LONGEST_TITLE = 1000  # characters; a title goes with every item that is handed out
@@ -172,35 +167,3 @@ def upload_path(upload: dict[str, str]) -> Path:
     if not path.is_file():
         raise gone
     return path
-
-
-# -- places: where the record of that index stands ------------------------------------------------------------
-
-
-def place_of_field(
-    source: Source, name: str, index: int, width: int, column: int, options: FileOptions = PLAIN
-) -> Place:
-    lines = read_fields(source, name, width, "", encoding=options.encoding)
-    fields = next(islice(lines, index, None))
-    return fields.number, fields.column(column)
-
-
-def place_of_cell(source: Source, name: str, index: int, what: str, options: FileOptions = PLAIN) -> Place:
-    """Return the place in a table of judgments; `what` is topic, document, assessor or grade."""
-    return cell_place(source, name, index, what, options)
-
-
-def place_of_topic(
-    source: Source, name: str, index: int, file_format: str | None, options: FileOptions = PLAIN
-) -> Place:
-    reading = topics.Reading(name, options=options)
-    _, line, column = next(islice(topics.placed_topics(source, file_format, reading), index, None))
-    return line, column, reading.sheet
-
-
-def place_of_document(
-    source: Source, name: str, index: int, file_format: str | None, options: FileOptions = PLAIN
-) -> Place:
-    reading = records.Reading(name, options=options)
-    next(islice(records.placed_documents(source, file_format, reading), index, None))
-    return reading.place

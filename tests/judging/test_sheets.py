@@ -102,7 +102,7 @@ def test_the_first_sheet_with_anything_in_it_is_read():
         (b"PK\x03\x04 nothing", "a.xlsx:1:1: a damaged zip ("),
         (workbook([]), "a.xlsx:1:1: no header line"),
         (workbook_of({"A": "<no xml"}), "a.xlsx:1:1: no spreadsheet that can be read ("),
-        (workbook([["a", "a"], ["1", "2"]]), "a.xlsx:Sheet1!A1: two columns have the same name"),
+        (workbook([["a", "a"], ["1", "2"]]), "a.xlsx:Sheet1!A1: two columns have the same name: 'a'"),
     ],
     ids=["no zip", "nothing in it", "no XML", "a column twice"],  # a zip holds the time at which it was made
 )

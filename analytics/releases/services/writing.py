@@ -40,7 +40,6 @@ from analytics.releases.services.provenance import made_of, scripts
 from analytics.releases.tables import (
     JUDGMENTS,
     to_parquet,
-    write_beir_qrels,
     write_json_lines,
 )
 from analytics.services.exports import prels_method
@@ -49,7 +48,7 @@ from analytics.services.label_classes import used_score
 from analytics.services.recomputation import COMMIT_MAY_TAKE, recompute
 from judging.models import Campaign
 from judging.services.more_judgments import labels_in_file
-from judging.trec_tables import write_prels, write_qrels
+from judging.trec_tables import write_beir_qrels, write_prels, write_qrels
 from sampling.frames import newest_draw
 from touchstone import memory
 from touchstone.models import Event, ledger_head
