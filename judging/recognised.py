@@ -41,7 +41,7 @@ class Recognition:
     is_refused : bool
         Nothing here reads such a file; `why` says what to do instead.
     is_encoding_sure : bool
-        If not, one of `judging.encodings.encoding_candidates` must be chosen.
+        If not, one of `judging.likely_encodings.encoding_candidates` must be chosen.
     """
 
     container: str
