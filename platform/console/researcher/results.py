@@ -21,6 +21,7 @@ from analytics.services.claim_intervals import claim_test
 from analytics.services.plot_data import forest_of_runs, pair_forest
 from analytics.services.verdicts import estimates_of, estimates_of_two, reported_of, reverse_difference
 from console.looks import look_context
+from console.researcher.downloads import export_file
 from console.researcher.plots import asked_methods, plot_answer
 from console.researcher.prose import (
     always_words,
@@ -289,11 +290,7 @@ def download_plot(request: HttpRequest, campaign_id: uuid.UUID, file_format: str
 def export(request: HttpRequest, campaign_id: uuid.UUID, kind: str) -> StreamingHttpResponse:
     """The campaign's judgments in one of the formats of EXPORTS, streamed."""
     row = get_object_or_404(Campaign, pk=campaign_id)
-    one = exports.export_format(kind)
-    response = StreamingHttpResponse(one.lines(row, True), content_type=one.content_type)
-    name = one.file_name.format(campaign=row.pk)
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
+    return export_file(exports.export_format(kind), row)
 
 
 def _methods_of(estimates: list[Estimate], measure: str) -> list[Method]:
