@@ -187,7 +187,7 @@ OF_ALL_COLLECTIONS = (
 # An assessor who is no machine is told so.
 FOR_MACHINES = {"judging:batch", "judging:instructions"}
 # What a request must bring to be about something.
-QUERIES: dict[str, dict[str, str]] = {"console:pair": {"a": "run0", "b": "run2"}}
+QUERIES: dict[str, dict[str, str]] = {"console:pair": {"run": "run0", "against": "run2"}}
 FORMS: dict[str, dict[str, str]] = {
     "account-webhook-switch": {"is_active": "no"},
     "console:manage-user-open": {"is_open": "no"},

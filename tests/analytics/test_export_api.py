@@ -43,7 +43,9 @@ def test_the_api_gives_what_the_command_writes(one, tmp_path, rhea):
     plain = rhea.get(address(campaign, one.key))
     assert plain.streaming
     assert plain["Content-Type"] == one.content_type
-    assert plain["Content-Disposition"] == f'attachment; filename="{one.file_name.format(campaign=campaign.pk)}"'
+    assert (
+        plain["Content-Disposition"] == f'attachment; filename="{one.file_name.format(campaign=campaign.pk)}"'
+    )
     content = plain.getvalue()
     assert content.count(b"\n") > 20
     assert content == written(campaign, one.key)
@@ -91,4 +93,7 @@ def test_the_description_has_a_file_for_every_format():
         assert operation["x-scope"] == "read"
         assert operation["description"] == one.help
         [content] = operation["responses"]["200"]["content"].items()
-        assert content == (one.content_type.partition(";")[0], {"schema": {"type": "string", "format": "binary"}})
+        assert content == (
+            one.content_type.partition(";")[0],
+            {"schema": {"type": "string", "format": "binary"}},
+        )

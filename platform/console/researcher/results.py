@@ -50,6 +50,7 @@ from touchstone.replica import from_replica
 
 RUNS_PER_PAGE = 25
 CAMPAIGNS_PER_PAGE = 50
+OLD_NAMES_OF_RUNS = {"run": "a", "against": "b"}  # of the pair page, in addresses that people kept
 
 
 @researchers_only
@@ -174,7 +175,7 @@ def _drawn_pair(row: Campaign, draw: Any) -> dict[str, str]:
         return {}
     run_a, run_b = draw.parameters["runs"][:2]
     measure = draw.parameters["measure"]
-    query = urlencode({"measure": measure, "a": run_a, "b": run_b})
+    query = urlencode({"measure": measure, "run": run_a, "against": run_b})
     return {
         "run_a": run_a,
         "run_b": run_b,
@@ -207,7 +208,9 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     row, computation, measure = results.campaign, results.computation, results.measure
     all_runs = list(row.collection.runs.all())
     named = {run.run_id: run for run in all_runs}
-    run_a, run_b = (named.get(request.GET.get(name, "")) for name in ("a", "b"))
+    run_a, run_b = (
+        named.get(request.GET.get(name, request.GET.get(old, ""))) for name, old in OLD_NAMES_OF_RUNS.items()
+    )
     if run_a is None or run_b is None:
         raise Http404
     estimates, alone = estimates_of_two(computation, measure, run_a, run_b)
