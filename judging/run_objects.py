@@ -44,7 +44,7 @@ def object_rows(file: RunFile) -> Iterator[PlacedRow]:
     try:
         found = _fast(text)
     except _NotFastError:
-        found = _placed(_Text(text, file.name))
+        found = _slow(_Text(text, file.name))
     yield from found
 
 
@@ -174,7 +174,7 @@ class _Text:
             at = self.skip(at + 1) if self.text.startswith(",", at) else at
 
 
-def _placed(text: _Text) -> Iterator[PlacedRow]:
+def _slow(text: _Text) -> Iterator[PlacedRow]:
     start = text.skip(0)
     top = list(text.members(start, "the file"))
     _, end = text.decode(start)
