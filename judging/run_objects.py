@@ -7,7 +7,7 @@ when it finds anything wrong, a slow pass goes member by member and says where.
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 from judging.json_files import DECODER
@@ -42,7 +42,7 @@ def object_rows(file: RunFile) -> Iterator[PlacedRow]:
     """
     text = _text(file)
     try:
-        found = _fast(text)
+        found: Iterable[PlacedRow] = _fast(text)
     except _NotFastError:
         found = _slow(_Text(text, file.name))
     yield from found
