@@ -158,7 +158,7 @@ class Client:
         return done
 
     def judgments(self, campaign: str, **query: Any) -> Iterator[Judgment]:
-        """Return the log of judgments; queries: since, before, topic_id, assessor, grade and the log's other filters."""
+        """Return the log of judgments; queries: since, before, topic_id, assessor, grade and other filters."""
         return self.http.pages(f"campaigns/{campaign}/judgment-log", **query)
 
     def export(self, campaign: str, kind: str, path: Path, *, prefers_gold: bool = True) -> Path:
