@@ -18,13 +18,11 @@ INPUT = re.compile(r"\$\{\{ inputs\.(\w+) \}\}")
 
 @pytest.fixture
 def command(tmp_path: Path) -> Path:
-    """Return a folder with a command `touchstone` that knows `gate` alone."""
+    """Return a folder with the command `touchstone`, as an installed wheel has it."""
     folder = tmp_path / "bin"
     folder.mkdir()
     script = folder / "touchstone"
-    script.write_text(
-        f'#!/bin/bash\n[ "$1" = gate ] && exec {sys.executable} -m touchstone_ir.gates "${{@:2}}"\nexit 99\n'
-    )
+    script.write_text(f'#!/bin/bash\nexec {sys.executable} -m touchstone_ir.command "$@"\n')
     script.chmod(0o755)
     return folder
 
