@@ -46,7 +46,7 @@ from analytics.estimation.estimate import Estimate, Refusal
 from analytics.estimation.samples import AuditSample, Labels
 from analytics.planning.gating import BETTER, NOT_WORSE, UNDECIDED, WORSE, GateBatch, Question
 from sampling.measures.registry import parse_linear
-from touchstone_ir.gates.difference import corrected_difference
+from touchstone_ir.gates.difference import corrected_difference, labelled_arrays
 
 ASKED = Question(tolerance=0.02, cap=400, plan=120, batch=10)
 STRICT = Question(tolerance=0.0, cap=400, plan=120, batch=10)  # as with --require better
@@ -134,16 +134,19 @@ def by_class_means(world: World) -> Estimator:
 
 
 def as_reported(world: World) -> Estimator:
-    keys = {
+    columns = {
         "topic": [f"t{topic:02}" for topic in world.topic],
         "doc": [f"d{place:04}" for place in range(world.gold.size)],
+        "rank_a": world.ranks[0],
+        "rank_b": world.ranks[1],
+        "label": world.label,
     }
-    pairs = pl.DataFrame({**keys, "rank_a": world.ranks[0], "rank_b": world.ranks[1], "label": world.label})
+    arrays = labelled_arrays(pl.DataFrame(columns), MEASURE)
 
     def estimate(batch: GateBatch) -> Estimate | Refusal:
-        grade = pl.Series(np.where(asked_mask(batch), world.gold, -1)).replace(-1, None)
-        gold = pl.DataFrame({**keys, "grade": grade, "probability": batch.probability})
-        return corrected_difference(pairs, gold, MEASURE)
+        return corrected_difference(
+            arrays, MEASURE, is_asked=asked_mask(batch), gold=world.gold, probability=batch.probability
+        )
 
     return estimate
 

@@ -23,7 +23,8 @@ from sampling.draws import permanent_random_numbers
 from sampling.measures.families import Measure, run_weights
 from sampling.measures.kinds import Linear
 from touchstone_ir.columns import InputRefused
-from touchstone_ir.gates.difference import corrected_difference
+from touchstone_ir.gates.difference import corrected_difference, labelled_arrays
+from touchstone_ir.samples import FileArrays
 
 PURPOSE = "gate"  # of the permanent random numbers: independent of a draw and an audit with the same seed
 SCHEMA = {"topic": pl.String, "doc": pl.String, "rank_a": pl.Int64, "rank_b": pl.Int64, "label": pl.Int64}
@@ -57,6 +58,10 @@ class GatePairs:
     def _place(self) -> Ints:
         return np.flatnonzero(self._differences)
 
+    @cached_property
+    def _arrays(self) -> FileArrays:
+        return labelled_arrays(self.table, self.measure)
+
     @property
     def weight(self) -> Floats:
         """Return w_b - w_a of every item."""
@@ -75,16 +80,16 @@ class GatePairs:
 
     def difference(self, batch: GateBatch, gold: Sequence[int]) -> Estimate | Refusal:
         """Return B less A, corrected by the gold of all items that were asked for up to a batch, in their order."""
-        grade = np.full(self.table.height, -1, dtype=np.int64)
+        is_asked, grade = np.zeros(self.table.height, dtype=bool), np.zeros(self.table.height, dtype=np.int64)
+        is_asked[self._place[batch.asked]] = True
         grade[self._place[batch.asked]] = gold
         # What has no weight is never asked for. Its chance changes no number, but must not be 0: then nothing would
         # stand for it.
         probability = np.full(self.table.height, ANY_CHANCE)
         probability[self._place] = batch.probability
-        checked = self.table.select(
-            *KEY, grade=pl.Series(grade).replace(-1, None), probability=pl.Series(probability)
+        return corrected_difference(
+            self._arrays, self.measure, is_asked=is_asked, gold=grade, probability=probability
         )
-        return corrected_difference(self.table, checked, self.measure)
 
     # -- the file -------------------------------------------------------------------------------------------
 
