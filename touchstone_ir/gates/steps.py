@@ -79,8 +79,8 @@ def start(
         described["grades"] = {str(grade): other for grade, other in grades.items()}
     question_of(described)
     hashes = {name: sha256_of(path) for name, path in sources.items()}
-    runs = [read_run(sources[name], name=name) for name in ("a", "b")]
-    pairs = gate_pairs(*runs, read_qrels(sources["labels"], grades=grades), asked, sources["labels"])
+    run_a, run_b = (read_run(sources[name], name=name) for name in ("a", "b"))
+    pairs = gate_pairs(run_a, run_b, read_qrels(sources["labels"], grades=grades), asked, sources["labels"])
     described |= {"topics": pairs.n_topics, "items": len(pairs.items)}
     described |= {name: describe_source(path, place, hashes[name]) for name, path in sources.items()}
     described["pairs_sha256"] = pairs.sha256()
