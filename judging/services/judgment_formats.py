@@ -58,7 +58,7 @@ class JudgmentFormat:
         Records say who judged; others can only become gold answers, or a sample.
     sample : SampleReader, optional
         The file holds a sample that somebody else drew: it becomes judgments of a campaign without a draw, with the
-        probabilities; never gold answers.
+        probabilities. Gold answers only where `has_probabilities`, and then an audit of the campaign's labels.
     has_probabilities : bool
         Records of gold answers may say with which probability the document was chosen.
     usual_map : str
@@ -161,6 +161,7 @@ FORMATS = (
         _in_columns("topic", "document", "grade", "method", "probability"),
         names_assessors=False,
         sample=PRELS,
+        has_probabilities=True,
     ),
     JudgmentFormat(
         "stratified",
@@ -190,6 +191,11 @@ def judgment_format_keys() -> list[str]:
 def gold_format_choices() -> list[tuple[str, str]]:
     """Return key and label of the formats that gold answers come in."""
     return [(one.key, one.label) for one in FORMATS if one.sample is None]
+
+
+def audit_format_choices() -> list[tuple[str, str]]:
+    """Return key and label of the formats of gold answers that may become an audit of a campaign."""
+    return [(one.key, one.label) for one in FORMATS if one.sample is None or one.has_probabilities]
 
 
 def labels_format_choices() -> list[tuple[str, str]]:
