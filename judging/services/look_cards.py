@@ -14,7 +14,7 @@ from judging.import_choices import KINDS, LEFT_OUT, READING
 from judging.places import place_of_document, place_of_topic
 from judging.recognise import Recognition, doubts, recognise_file
 from judging.runs import RunColumns
-from judging.services.judgment_formats import DEFAULT_FORMAT, judgment_format
+from judging.services.judgment_formats import DEFAULT_FORMAT, format_to_import, judgment_format
 from judging.services.look_ids import DOCUMENTS, TOPICS, Ids, Repeat, most_common
 from judging.services.look_parts import (
     LOOKS,
@@ -220,7 +220,7 @@ def format_of(seen: Recognition, kind: str, chosen: Mapping[str, Any]) -> str | 
     if chosen.get("file_format"):
         return str(chosen["file_format"])
     is_of_kind = kind == seen.kind or seen.file_format in FORMATS.get(kind, ())
-    return (seen.file_format or None) if is_of_kind else None
+    return (format_to_import(seen.file_format) or None) if is_of_kind else None
 
 
 def reading_options(seen: Recognition, kind: str, chosen: Mapping[str, Any]) -> FileOptions:

@@ -156,6 +156,15 @@ def test_mtebs_qrels_become_gold_answers() -> None:
     ]
 
 
+def test_of_labels_beside_truth_the_truth_becomes_gold_answers() -> None:
+    made = looked(here_are(), {"pairs.csv": text("pairs.csv")})
+    card = card_of(made, "pairs.csv")
+    assert (card["kind"], card["file_format"], card["mapping"]["grade"]) == ("judgments", "gold", ["truth"])
+    kept(made)
+    found = GoldAnswer.objects.order_by("id").values_list("topic__topic_id", "document__doc_id", "grade")
+    assert list(found) == [("q1", "d1", 2), ("q1", "d2", 0), ("q2", "d2", 3)]
+
+
 def umbrela(*grades: int) -> str:
     objects = [
         {"qid": "1", "docid": f"d{number}", "query": "", "passage": "", "model": "gpt-4o", "judgment": grade}
