@@ -46,7 +46,7 @@ METHODS = tuple(
 )
 # So it does with what a kind of measure asks for.
 TARGETS = tuple(
-    ("analytics/services/targets.py", f"analytics/services/targets.py:{function}")
+    ("analytics/numbers/targets.py", f"analytics/numbers/targets.py:{function}")
     for function in ("linear_targets", "_ratio_targets", "_complete_targets")
 )
 REASONS: dict[str, str] = {}  # why a goal is missed, by the name of its row

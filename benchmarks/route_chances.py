@@ -42,7 +42,7 @@ from sampling.prediction import FEATURE_RIDGE, N_FOLDS, cross_fitted, posterior_
 from sampling.questions import Design, default_sizes, importance, prior_of_runs
 from sampling.strategies import strategy_probabilities
 
-SCORE_RIDGE = 1.0  # analytics/services/predictions.py
+SCORE_RIDGE = 1.0  # analytics/numbers/predictions.py
 MEASURES = {MEASURE: GAINS, "P@10": (GAINS > 0).astype(float)}
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 REPOSITORY = Path(__file__).resolve().parents[1]
 FOLDERS = ("judging", "sampling", "analytics", "platform/touchstone", "platform/console")
 STARTS = (
-    "analytics/services/estimates.py:estimate_columns",
+    "analytics/numbers/estimates.py:estimate_columns",
     "sampling/services/auditing.py:audit",
     "judging/services/assign.py:submit_and_claim",
 )

@@ -1,11 +1,9 @@
-"""Texts that are not UTF-8: the encodings that are read, and which of them a file could have."""
+"""Texts that are not UTF-8: the encodings that are read."""
 
 import codecs
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-
-from charset_normalizer import from_bytes
 
 # What a person may choose from, in Python's spelling. No codec is among them that runs, unpacks or escapes anything.
 ENCODINGS = {
@@ -52,10 +50,8 @@ MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-MOST_CANDIDATES = 3
 SAMPLE_BYTES = 8_000  # of lines with other bytes than ASCII: the search takes longer than reading
 LINE_BYTES = 2_000
-WESTERN = "cp1252"
 BROKEN = "\udcff"  # stands for bytes that the encoding does not have: no UTF-8, so that its line is named
 codecs.register_error("broken", lambda error: (BROKEN, getattr(error, "end")))  # noqa: B009
 
@@ -137,72 +133,6 @@ def two_byte_encoding(data: bytes) -> str:
     if zeros[likely] < max(1, len(even) / 500) or other * 10 > zeros[likely]:
         return ""
     return likely if is_text(decoded_text(data[: len(data) & ~1], likely)) else ""
-
-
-def _sample(data: bytes) -> bytes:
-    """Return the lines that tell encodings apart, and no more of them than are searched in short time."""
-    taken, size = [], 0
-    for line in data.split(b"\n"):
-        if line.isascii():
-            continue
-        taken.append(line[:LINE_BYTES])
-        size += len(taken[-1])
-        if size >= SAMPLE_BYTES:
-            break
-    return b"\n".join(taken)[:SAMPLE_BYTES]
-
-
-# A letter beside a sign that no word has, or small and then capital: what a wrong encoding makes of words.
-ODD = re.compile(
-    r"[^\W\d_][\u00a1-\u00a9\u00ab-\u00b4\u00b6-\u00b9\u00bb-\u00bf\u00d7\u00f7\u2020-\u2122\u2200-\u25ff](?=[^\W\d_])"
-    r"|[a-z\u00df-\u00f6\u00f8-\u00ff\u0430-\u044f](?=[\u00c0-\u00d6\u00d8-\u00de\u0410-\u042f])"
-    r"|[A-Za-z](?=[\u0370-\u05ff\u0600-\u06ff])|[\u0370-\u05ff\u0600-\u06ff](?=[A-Za-z])|[\x80-\x9f]"
-)
-
-
-def _oddity(text: str) -> float:
-    """Return how many places of the text no writer would have made, for each character beyond ASCII."""
-    foreign = sum(character > "\x7f" for character in text)
-    return len(ODD.findall(text)) / max(1, foreign)
-
-
-def encoding_candidates(head: bytes) -> tuple[str, ...]:
-    """Return the encodings that the beginning of a file could have, the likeliest first; none if it is UTF-8.
-
-    At most three, each with another text. Windows-1252 is one of them wherever its text has no control characters.
-
-    >>> encoding_candidates("d\\u00e9j\\u00e0 vu, \\u201ena\\u00efve\\u201c, d\\u00e9cor".encode("cp1252"))[0]
-    'cp1252'
-    """
-    marked = marked_encoding(head)
-    if marked:
-        return () if marked == "utf-8" and is_utf8(head) else (marked,)
-    wide = two_byte_encoding(head)
-    if wide:
-        return (wide,)
-    if is_utf8(head):
-        return ()
-    sample = _sample(head)
-    names = [WESTERN]
-    for match in from_bytes(sample, cp_isolation=sorted(ENCODINGS), threshold=0.6):
-        try:
-            names.append(encoding_key(match.encoding))
-        except ValueError:  # none that is offered
-            continue
-    texts: dict[str, str] = {}
-    for name in dict.fromkeys(names):
-        text = decoded_text(sample, name)
-        if text is not None and is_text(text) and text not in texts.values():
-            texts[name] = text
-    ranked = sorted(texts, key=lambda name: _oddity(texts[name]))  # stable: as the search has them
-    return _with_western(ranked)
-
-
-def _with_western(ranked: list[str]) -> tuple[str, ...]:
-    best = ranked[:MOST_CANDIDATES]
-    if WESTERN in ranked and WESTERN not in best:
-        best[-1] = WESTERN
-    return tuple(best)
 
 
 @dataclass(frozen=True)

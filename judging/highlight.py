@@ -11,6 +11,8 @@ import unicodedata
 from collections.abc import Callable
 from itertools import islice
 
+from judging.possessive import POSSESSIVE
+
 MOST_TERMS = 30
 FEWEST_TERMS = 2  # a shorter title gets the description's words too
 LONGEST_TOPIC = 2000  # characters of a title or description that are looked at
@@ -32,7 +34,7 @@ def _marks() -> str:
     return "".join(map(chr, found)) + "\u200c\u200d"
 
 
-_WORD = rf"([^\W_]+(?:[{_marks()}]+[^\W_]*)*+)"  # possessive: nothing is ever tried twice
+_WORD = rf"([^\W_]+(?:[{_marks()}]+[^\W_]*)*{POSSESSIVE})"  # nothing is ever tried twice
 _WORDS = re.compile(_WORD)
 _WORDS_AND_ENTITIES = re.compile(rf"&#?[A-Za-z0-9]{{1,32}};|{_WORD}")
 

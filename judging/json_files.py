@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from judging.faults import Faults, TrecFormatError
+from judging.possessive import POSSESSIVE
 from judging.textfiles import (
     BrokenFileError,
     Limits,
@@ -19,7 +20,7 @@ from judging.textfiles import (
 )
 
 STRUCTURE = re.compile(r'["{}\[\]]')  # what changes the depth, outside of strings
-STRING_END = re.compile(r'(?:[^"\\]++|\\.)*+(?P<quote>"|\\?\Z)', re.DOTALL)
+STRING_END = re.compile(rf'(?:[^"\\]+{POSSESSIVE}|\\.)*{POSSESSIVE}(?P<quote>"|\\?\Z)', re.DOTALL)
 BLANK = re.compile(r"[ \t\r\n]*")
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Any
 
 ITEMS, JUDGMENTS = "items", "judgments"
@@ -150,7 +150,7 @@ def _time(text: str) -> datetime:
     fault = "must be a date or time, as 2025-03-31 or 2025-03-31T12:00:00"
     try:
         moment = datetime.fromisoformat(text)
-        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(UTC)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).astimezone(timezone.utc)
     except (ValueError, OverflowError):
         raise ValueError(fault) from None
 

@@ -16,13 +16,13 @@ from judging.containers import (
 from judging.encodings import (
     CONTROLS,
     decoded_text,
-    encoding_candidates,
     encoding_key,
     is_text,
     is_utf8,
     marked_encoding,
     two_byte_encoding,
 )
+from judging.likely_encodings import encoding_candidates
 from judging.pages import declared_charset
 from judging.recognised import KnownIds, Recognition, Shape, doubts
 from judging.shapes import shape_of, table_shape

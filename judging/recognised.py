@@ -42,7 +42,7 @@ class Recognition:
     is_refused : bool
         Nothing here reads such a file; `why` says what to do instead.
     is_encoding_sure : bool
-        If not, one of `judging.encodings.encoding_candidates` must be chosen.
+        If not, one of `judging.likely_encodings.encoding_candidates` must be chosen.
     rivals : tuple of str
         Other formats that its form allows.
     """

@@ -5,7 +5,6 @@ the sheets; then rows of the first sheet with anything in it, each as texts. An 
 """
 
 import json
-import resource
 import signal
 import sys
 import time
@@ -22,6 +21,8 @@ def _send(value: Any) -> None:
 
 
 def _limit(cpu_seconds: int, memory_bytes: int) -> None:
+    import resource  # only Unix has it, and who imports this file reads no spreadsheet yet
+
     signal.signal(signal.SIGXCPU, signal.SIG_DFL)
     for limit in (resource.RLIMIT_CORE, resource.RLIMIT_FSIZE):
         resource.setrlimit(limit, (0, 0))
@@ -32,7 +33,11 @@ def _limit(cpu_seconds: int, memory_bytes: int) -> None:
 
 
 def _serve(cpu_seconds: int, memory_bytes: int) -> None:
-    import fastexcel  # only the child may parse what strangers wrote
+    try:
+        import fastexcel  # only the child may parse what strangers wrote
+    except ImportError:  # the wheel touchstone-ir does without it
+        _send({"error": "fastexcel is not installed; save the sheet as CSV"})
+        return
     import polars as pl
 
     list(

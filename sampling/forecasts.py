@@ -45,3 +45,30 @@ def draws_for_distinct(q: ArrayLike, distinct: float) -> float:
                 f"distinct must be reachable, got {distinct} of {positive.size} items with q down to 0"
             )
     return float(np.exp(scipy.optimize.brentq(excess, -50.0, high, xtol=1e-12)))
+
+
+def question_half_width(inclusion_probability: ArrayLike, variance: ArrayLike) -> float | None:
+    """Return half of the expected 95 % confidence interval of a question's answer: drawing alone, by a Poisson draw.
+
+    Parameters
+    ----------
+    inclusion_probability : array [item]
+        Within [0, 1].
+    variance : array [item]
+        Of what the item adds to the answer before it is judged: `sampling.contrasts.Importance.variance`.
+
+    Returns
+    -------
+    float or None
+        None where an item that matters cannot be drawn.
+
+    Examples
+    --------
+    >>> round(question_half_width([0.5, 0.5], [0.25, 0.0]), 6)
+    0.979982
+    """
+    pi, v = np.asarray(inclusion_probability, dtype=np.float64), np.asarray(variance, dtype=np.float64)
+    matters = v > 0
+    if np.any(pi[matters] == 0):
+        return None
+    return float(NORMAL_97_5 * np.sqrt(((1 - pi[matters]) / pi[matters] * v[matters]).sum()))

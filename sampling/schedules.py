@@ -6,9 +6,11 @@ backwards; a line is read here, because its words need the values of its fields 
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 
 from cronsim import CronSim
+
+UTC = timezone.utc
 
 MONTHS = (
     "January", "February", "March", "April", "May", "June",

@@ -158,7 +158,10 @@ def named_in_the_settings(made: Replica) -> Iterator[None]:
 
 # -- what its tests share ----------------------------------------------------------------------
 
-ASKED = {"console:pair": "?a=run0&b=run2", "console:papers": "?run=run0&against=run2&measure=DCG%4010"}
+ASKED = {
+    "console:pair": "?run=run0&against=run2",
+    "console:papers": "?run=run0&against=run2&measure=DCG%4010",
+}
 
 
 @dataclass

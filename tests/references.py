@@ -12,7 +12,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-FOLDERS = ("judging", "sampling", "analytics", "platform", "benchmarks", "experiments", "tests", "docs")
+FOLDERS = (
+    "judging",
+    "sampling",
+    "analytics",
+    "touchstone_ir",
+    "platform",
+    "wheel",
+    "benchmarks",
+    "experiments",
+    "tests",
+    "docs",
+)
 NOT_OURS = {".git", ".venv", "var", "site", "node_modules", "__pycache__", "dist", "build", "htmlcov"}
 OTHER_SOURCES = {".html", ".js", ".css", ".toml", ".yml", ".sql", ".json", ".txt", ".in"}
 

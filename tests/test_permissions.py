@@ -99,6 +99,10 @@ AUDIENCE: dict[str, set[str]] = {
             "console:api-item",
             "console:api-judgment-log",
             "console:api-judgment-file",
+            "console:api-qrels",
+            "console:api-qrels_jg",
+            "console:api-prels",
+            "console:api-crowd",
             "console:api-adjudications",
             "console:api-jobs",
             "console:api-looks",
@@ -183,7 +187,7 @@ OF_ALL_COLLECTIONS = (
 # An assessor who is no machine is told so.
 FOR_MACHINES = {"judging:batch", "judging:instructions"}
 # What a request must bring to be about something.
-QUERIES: dict[str, dict[str, str]] = {"console:pair": {"a": "run0", "b": "run2"}}
+QUERIES: dict[str, dict[str, str]] = {"console:pair": {"run": "run0", "against": "run2"}}
 FORMS: dict[str, dict[str, str]] = {
     "account-webhook-switch": {"is_active": "no"},
     "console:manage-user-open": {"is_open": "no"},

@@ -50,6 +50,8 @@ pytestmark = pytest.mark.django_db
 EXAMPLES = float(os.environ.get("SCHEMATHESIS_EXAMPLES", "1"))
 # How many requests each operation gets: of the kind that is allowed, and of the kind that is not.
 OF_ROLE = {"manager": 4, "researcher": 2, "assessor": 1, "nobody": 1}
+# A wrong row of these has its own 400 within an answer of 200.
+ONE_BY_ONE = {"batch_create"}
 CHECKS = [
     not_a_server_error,
     status_code_conformance,
@@ -158,6 +160,7 @@ def ask(operation: Any, mode: GenerationMode, n: int, who: Asker, path: dict[str
             is_unseen = answer.status_code == 413 or any(
                 value in ([], {}, None) for value in dict(case.query or {}).values()
             )
+            is_unseen |= operation.definition.raw["operationId"] in ONE_BY_ONE
             checks = [check for check in CHECKS if not is_unseen or check != negative_data_rejection]
             case.validate_response(answer, checks=checks, headers=who.headers)
             transaction.set_rollback(True)

@@ -47,7 +47,7 @@ from touchstone.models import AccountLink, ApiToken, Event, Job, Letter, User, W
 ABSENT_UUID, ABSENT_NUMBER = uuid.UUID("00000000-0000-4000-8000-000000000000"), 2**31 - 1
 # What a page must be asked, to have something to show.
 QUERIES: dict[str, dict[str, str]] = {
-    "console:pair": {"a": "run0", "b": "run2"},
+    "console:pair": {"run": "run0", "against": "run2"},
     "console:papers": {"measure": "DCG@10", "run": "run0", "against": "run2"},
     "console:reuse": {"run": "run0"},
     "console:planner": {"run": "run0", "against": "run2"},

@@ -165,7 +165,7 @@ def _utc(moment: Moment) -> str:
     if not isinstance(moment, datetime.datetime):
         return moment.isoformat()
     if moment.tzinfo is not None:
-        moment = moment.astimezone(datetime.UTC).replace(tzinfo=None)
+        moment = moment.astimezone(datetime.timezone.utc).replace(tzinfo=None)
     return f"{moment.isoformat(timespec='seconds')}Z"
 
 

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.estimation.group_sequential import Look
-from analytics.frames.arrays import CampaignArrays, Floats, Ints, out_of_turn
+from analytics.frames.arrays import CampaignArrays, out_of_turn
 from analytics.frames.facts import NO_ANSWER, Facts
 from analytics.frames.log import AUDIT, CHECK, FORMER_CHECK, SILVER, Log
+from analytics.numbers.arrays import Floats, Ints
 from judging.models import Assessor
 from sampling.models import AuditTier
 

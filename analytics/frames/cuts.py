@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.frames.arrays import CampaignArrays, Ints
+from analytics.frames.arrays import CampaignArrays
+from analytics.numbers.arrays import Ints
 
 
 def with_judged(arrays: CampaignArrays, items: Ints, labels: Ints) -> CampaignArrays:

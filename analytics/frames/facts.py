@@ -14,8 +14,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from analytics.estimation.group_sequential import Look
-from analytics.frames.arrays import Floats, Ints, first_drawn
+from analytics.frames.arrays import first_drawn
 from analytics.frames.rows import fetch_row, fetch_rows, lines, seconds, text_table
+from analytics.numbers.arrays import Floats, Ints
 from judging.kinds import ITEM_COLUMNS
 from judging.models import IMPORTED_JUDGMENTS, Campaign, Run
 from judging.rankings import read_rankings

@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.frames.arrays import CampaignArrays, Ints
+from analytics.frames.arrays import CampaignArrays
 from analytics.frames.cuts import places_among, with_checks, with_judged
+from analytics.numbers.arrays import Ints
 from sampling.measures.sparse import SparseRuns
 
 NO_GOLD = -1

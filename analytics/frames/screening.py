@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.frames.arrays import Floats, Ints
 from analytics.frames.facts import NO_ANSWER, Facts, Items
 from analytics.frames.kept import current_reading
 from analytics.frames.rows import fetch_rows, seconds
+from analytics.numbers.arrays import Floats, Ints
 from analytics.screening.log import UNKNOWN, ScreeningLog
 from judging.models import Assessor, Campaign, Topic
 

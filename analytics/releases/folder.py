@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from hashlib import file_digest, sha256
+from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO, cast
 
@@ -143,5 +143,8 @@ def json_line(value: Any) -> bytes:
 
 def digest_of(path: Path) -> tuple[str, int]:
     """Return the SHA-256 of a file, and its size."""
+    digest = sha256()
     with path.open("rb") as stream:
-        return file_digest(stream, "sha256").hexdigest(), path.stat().st_size
+        while block := stream.read(BLOCK):
+            digest.update(block)
+    return digest.hexdigest(), path.stat().st_size

@@ -18,11 +18,11 @@ from analytics.estimation.gold_prediction import GoldPrediction
 from analytics.frames import CampaignArrays
 from analytics.methods import REPORTED
 from analytics.models import AuditForecast, Computation, before_cutting
+from analytics.numbers.predictions import Predictions
 from analytics.planning.audit_outlook import AuditedTarget, Outlook, outlook, predicted_errors
 from analytics.services.claim_intervals import spread_of_topics, topic_values
 from analytics.services.gold_spread import gold_at, measure_gains
 from analytics.services.label_classes import bronze_classes
-from analytics.services.predictions import Predictions
 from judging.models import Campaign
 from sampling.arrays import run_table
 from sampling.audit_plan import Auditable, items_of_next_audit, middle_grades

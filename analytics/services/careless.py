@@ -8,11 +8,11 @@ import numpy as np
 from analytics.estimation.estimate import Refusal
 from analytics.frames import CampaignArrays, Ints
 from analytics.methods import REPORTED
+from analytics.numbers.estimates import method_columns
+from analytics.numbers.predictions import Predictions
+from analytics.numbers.targets import targets_of
 from analytics.services.basis import Basis
 from analytics.services.confusions import assessor_confusion_counts
-from analytics.services.estimates import method_columns
-from analytics.services.predictions import Predictions
-from analytics.services.targets import targets_of
 from judging.behaviour import grades_for_labels
 from judging.erring_assessors import erring_assessor
 from judging.models import Campaign

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from analytics.estimation.gold_prediction import GoldPrediction, predicted_gold
 from analytics.estimation.samples import AuditSample, Frame
 from analytics.frames import CampaignArrays, Floats, current_arrays
+from analytics.numbers.predictions import Predictions
 from analytics.services.label_classes import bronze_classes
-from analytics.services.predictions import Predictions
 from judging.models import Campaign, Item
 from sampling.measures.families import Measure, grade_gains
 from sampling.services.learned_audits import GoldSpread

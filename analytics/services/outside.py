@@ -1,6 +1,6 @@
 """What documents that could not be judged may be worth to a run, and whether its number can be reported all the same.
 
-The bound is that of the reported numbers (`analytics.services.estimate_rows`); what is likely follows from what single
+The bound is that of the reported numbers (`analytics.numbers.columns`); what is likely follows from what single
 pooled runs alone brought in, with the grades as they were given.
 """
 

@@ -26,9 +26,9 @@ from analytics.frames import campaign_arrays, forget
 from analytics.frames.moment import one_moment
 from analytics.frames.segments import read_segments, write_segments
 from analytics.models import Computation
+from analytics.numbers.estimates import estimate_columns
 from analytics.services.audit_forecast import store_forecasts
 from analytics.services.basis import Basis
-from analytics.services.estimates import estimate_columns
 from analytics.services.recomputation import (
     MERGE,
     PART,

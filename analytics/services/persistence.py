@@ -9,7 +9,7 @@ from django.db import connection
 
 from analytics.frames import CampaignArrays, Floats
 from analytics.models import Computation, Estimate
-from analytics.services.estimate_rows import EstimateColumns
+from analytics.numbers.columns import EstimateColumns
 
 # An empty text is no NULL; no text of ours is this one.
 NULL = "\\N"

@@ -12,6 +12,9 @@ from django.utils import timezone
 
 from analytics.frames import HARMLESS, CampaignArrays, current_arrays
 from analytics.models import Computation
+from analytics.numbers.columns import EstimateColumns
+from analytics.numbers.estimates import estimate_columns
+from analytics.numbers.predictions import Predictions
 from analytics.services import confusions
 from analytics.services.activity import activity_before, counted_activity
 from analytics.services.audit_forecast import store_forecasts
@@ -20,11 +23,8 @@ from analytics.services.careless_work import store_chance_flags
 from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.digests import digests_until, store_digests
 from analytics.services.disputed import store_disputed
-from analytics.services.estimate_rows import EstimateColumns
-from analytics.services.estimates import estimate_columns
 from analytics.services.label_classes import used_score
 from analytics.services.persistence import store_estimates
-from analytics.services.predictions import Predictions
 from analytics.services.shares import shares, store_shares
 from judging.models import Assessor, Campaign, Judgment, Run, Slot
 from sampling.frames import FrameRefused, newest_draw

@@ -16,14 +16,14 @@ from analytics.estimation.wording import PairComparison, sentence
 from analytics.frames import CampaignArrays, campaign_arrays
 from analytics.methods import ranked_methods
 from analytics.models import Computation, Estimate
+from analytics.numbers.estimates import estimate_columns
+from analytics.numbers.predictions import Predictions
 from analytics.services.analyses import finite_json
 from analytics.services.basis import Basis
 from analytics.services.comparisons import Comparisons
 from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.estimate_rows import unsaved_rows
-from analytics.services.estimates import estimate_columns
 from analytics.services.job_queue import newest_job
-from analytics.services.predictions import Predictions
 from analytics.services.recomputation import Progress, latest_computation, measures_of
 from analytics.services.reuse import ReuseQuestion, ReuseRefused, answer
 from analytics.services.verdicts import pair_estimates, reported_of

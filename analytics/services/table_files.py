@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from analytics.services.estimate_rows import EstimateColumns
+from analytics.numbers.columns import EstimateColumns
 
 _NUMBER, _PART = "number ", "part "  # what names of such columns begin with
 

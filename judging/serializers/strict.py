@@ -37,7 +37,14 @@ def _is_sent_as_text(field: serializers.Field[Any, Any, Any, Any]) -> bool:
 
 
 class Word(serializers.CharField):
-    """Text that a database can store: JSON can write half a character."""
+    """Text that a database can store: JSON can write half a character.
+
+    One whose default is empty may be sent empty, too: generated clients send defaults.
+    """
+
+    def __init__(self, **named: Any) -> None:
+        named.setdefault("allow_blank", named.get("default") == "")
+        super().__init__(**named)
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):

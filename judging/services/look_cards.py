@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from judging import records, topics
-from judging.encodings import differing_lines, encoding_candidates
+from judging.encodings import differing_lines
 from judging.file_options import MAPPED_FIELDS, FileOptions, options_from, parse_grades, written_grades
 from judging.formats.run_names import format_in
 from judging.import_choices import KINDS, LEFT_OUT, READING
+from judging.likely_encodings import encoding_candidates
 from judging.places import place_of_document, place_of_topic
 from judging.recognise import Recognition, doubts, recognise_file
 from judging.runs import RunColumns

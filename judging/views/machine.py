@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Mapping
 from typing import Any
 
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -36,15 +36,28 @@ class CallRow(serializers.Serializer[Any]):
     milliseconds = serializers.IntegerField(min_value=0, max_value=LARGEST, default=0)
 
 
-class Batch(serializers.Serializer[Any]):
-    """Up to 50 judgments, whatever each of them is like; it is looked at one by one."""
+class _CheckedLater(serializers.JSONField):
+    """What is checked by itself, later, whatever it is: one that is wrong keeps no other from being stored."""
 
-    judgments = serializers.ListField(
-        child=serializers.JSONField(allow_null=True), max_length=MOST_AT_ONCE, default=list
-    )
-    calls = serializers.ListField(
-        child=serializers.JSONField(allow_null=True), max_length=MOST_CALLS, default=list
-    )
+    def validate_empty_values(self, data: Any) -> tuple[bool, Any]:
+        return False, data
+
+
+@extend_schema_field(Submission)
+class SubmissionLater(_CheckedLater):
+    """A judgment."""
+
+
+@extend_schema_field(CallRow)
+class CallLater(_CheckedLater):
+    """A request to a model."""
+
+
+class Batch(serializers.Serializer[Any]):
+    """Up to 50 judgments; each is looked at by itself, and a wrong one has its own 400 among the answers."""
+
+    judgments = serializers.ListField(child=SubmissionLater(), max_length=MOST_AT_ONCE, default=list)
+    calls = serializers.ListField(child=CallLater(), max_length=MOST_CALLS, default=list)
     release = serializers.ListField(child=Token(), max_length=MOST_AT_ONCE, default=list)
 
 

@@ -18,7 +18,7 @@ from sampling.contrasts import (
     variances_of_runs,
 )
 from sampling.designs import inclusion_probabilities, normalise
-from sampling.forecasts import NORMAL_97_5, draws_for_distinct
+from sampling.forecasts import NORMAL_97_5, draws_for_distinct, question_half_width
 from sampling.frames import newest_draw
 from sampling.judged import Judged, question_influence
 from sampling.measures.families import FloatArray
@@ -319,12 +319,7 @@ class _Curve:
                 return None
             n_draws = draws_for_distinct(self.q, budget)
             return float(NORMAL_97_5 * np.sqrt(max(self.second_moment - self.squared_mean, 0.0) / n_draws))
-        pi, has_weight = self.probabilities(budget), self.variance > 0
-        if np.any(pi[has_weight] == 0):
-            return None
-        return float(
-            NORMAL_97_5 * np.sqrt(((1 - pi[has_weight]) / pi[has_weight] * self.variance[has_weight]).sum())
-        )
+        return question_half_width(self.probabilities(budget), self.variance)
 
     def probabilities(self, budget: float) -> FloatArray:
         if self.before.any():

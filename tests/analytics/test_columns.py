@@ -18,7 +18,7 @@ from analytics.estimation.estimate import (
 )
 from analytics.estimation.estimators import difference_estimator
 from analytics.estimation.sequences import always_valid_factor
-from analytics.services.estimate_rows import columns
+from analytics.numbers.columns import columns
 
 PAIRS = (np.array([0, 0, 1]), np.array([1, 2, 2]))
 N = np.array([40, 150, 8, 40, 15, 30])

@@ -19,7 +19,7 @@ from analytics.estimation.judged_share import judged_share
 from analytics.estimation.targets import TargetWeights
 from analytics.estimation.topics import never_narrower, over_topics_of
 from analytics.estimation.two_phase import two_phase
-from analytics.services.estimate_rows import columns
+from analytics.numbers.columns import columns
 from sampling.measures.families import grade_gains, largest_value
 from sampling.measures.registry import parse_measure
 from sampling.measures.sparse import from_dense

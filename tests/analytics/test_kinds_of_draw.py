@@ -16,7 +16,7 @@ from small_campaign import (
 )
 
 from analytics.frames import campaign_arrays
-from analytics.services.predictions import Predictions
+from analytics.numbers.predictions import Predictions
 from analytics.services.recomputation import recompute
 from judging.services.campaigns import DEFAULT_GRADES, create_campaign, open_campaign
 from sampling.frames import load_frame, newest_draw

@@ -9,8 +9,8 @@ import pytest
 from small_campaign import DEPTH, give, judge_all, lease, make_assessor, make_undrawn, slots, truth_of
 
 from analytics.frames import campaign_arrays, current_arrays
+from analytics.numbers.predictions import Predictions
 from analytics.releases.verify_facts import batches_to_learn_from
-from analytics.services.predictions import Predictions
 from judging.services.assign import submit
 from judging.services.campaigns import open_campaign
 from sampling.models import Draw

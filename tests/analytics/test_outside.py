@@ -6,7 +6,7 @@ from scipy.stats import t
 
 from analytics.estimation.estimate import estimates
 from analytics.estimation.outside import OutsideGain, Standing, likely_gain, outside_gain, unique_weights
-from analytics.services.estimate_rows import columns
+from analytics.numbers.columns import columns
 from sampling.measures.sparse import from_dense
 
 PAIRS = np.array([0]), np.array([1])

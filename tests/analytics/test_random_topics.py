@@ -12,9 +12,10 @@ from analytics.estimation.estimate import estimates
 from analytics.estimation.targets import TargetWeights
 from analytics.estimation.topics import over_topics_of
 from analytics.estimation.wording import sentence
+from analytics.numbers.columns import columns
 from analytics.services import comparisons
 from analytics.services.comparisons import Comparisons, _TestedPairs
-from analytics.services.estimate_rows import columns, unsaved_rows
+from analytics.services.estimate_rows import unsaved_rows
 from judging.models import Run
 from sampling.measures.sparse import from_dense
 

@@ -19,8 +19,8 @@ from small_campaign import (
 
 from analytics.frames import campaign_arrays
 from analytics.models import Estimate
+from analytics.numbers.predictions import Predictions
 from analytics.services.families import asked_family, declare_family
-from analytics.services.predictions import Predictions
 from analytics.services.recomputation import recompute
 from analytics.services.reuse import ReuseQuestion, answer
 from judging.models import Run

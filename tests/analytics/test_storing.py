@@ -11,14 +11,15 @@ from analytics import shards
 from analytics.frames import current_arrays
 from analytics.methods import NAIVE
 from analytics.models import Computation, Estimate
+from analytics.numbers.columns import EstimateColumns
+from analytics.numbers.estimates import estimate_columns
+from analytics.numbers.predictions import Predictions
+from analytics.numbers.targets import targets_of
 from analytics.services.basis import Basis
 from analytics.services.confusions import assessor_confusion_counts
-from analytics.services.estimate_rows import EstimateColumns, unsaved_rows
-from analytics.services.estimates import estimate_columns
+from analytics.services.estimate_rows import unsaved_rows
 from analytics.services.persistence import NUMBERS, store_estimates
-from analytics.services.predictions import Predictions
 from analytics.services.recomputation import measures_of, recompute
-from analytics.services.targets import targets_of
 from sampling.measures.registry import parse_measure
 from sampling.services.auditing import audit
 

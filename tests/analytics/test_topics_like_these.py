@@ -19,7 +19,7 @@ from analytics.estimation.topics import (
     skewness,
     t_warning,
 )
-from analytics.services.estimate_rows import columns
+from analytics.numbers.columns import columns
 
 ALONE = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 DIFFERENCE, SPREAD, JUDGING, TOPICS = 0.822193, 2.372739, 0.002395977, 45  # the demo's main pair

@@ -24,8 +24,8 @@ from analytics.estimation.estimate import estimate, in_columns
 from analytics.estimation.fixed_size import fixed_size
 from analytics.estimation.topics import over_topics
 from analytics.frames import CampaignArrays, campaign_arrays
-from analytics.services.estimate_rows import columns
-from analytics.services.predictions import Predictions
+from analytics.numbers.columns import columns
+from analytics.numbers.predictions import Predictions
 from analytics.services.recomputation import recompute
 from judging.services.campaigns import create_campaign, open_campaign
 from sampling.draws import permanent_random_numbers

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_sheets import sheet_xml, workbook, workbook_of
 
-from judging.encodings import differing_lines, encoding_candidates
+from judging.encodings import differing_lines
 from judging.faults import Faults
 from judging.file_options import options_from
+from judging.likely_encodings import encoding_candidates
 from judging.recognise import HEAD_BYTES, Recognition, doubts, recognise, recognise_file
 from judging.records import read_documents
 from judging.services.judgment_formats import judgment_format

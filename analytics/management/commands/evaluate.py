@@ -9,13 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from analytics.estimation.claims import CLAIMS, claim_of
 from analytics.estimation.estimate import Estimate, Refusal
 from analytics.lowcost.statap import EMPTY_TOPICS
-from analytics.management.difference_reports import (
-    DifferenceOptions,
-    compare_runs,
-    difference_json,
-    difference_table,
-    rankings_of_release,
-)
+from analytics.management.difference_reports import difference_json, difference_table
 from analytics.management.sampled_evaluation import (
     SAMPLE_FORMATS,
     SampleOptions,
@@ -23,20 +17,18 @@ from analytics.management.sampled_evaluation import (
     ranking_of,
     sample_format,
 )
+from analytics.releases.comparing import DifferenceOptions, compare_runs, rankings_of_release
 from analytics.releases.evaluating import evaluate
 from analytics.releases.evaluation import Evaluation, ValueAlone
-from analytics.releases.reading import OpenRelease, ReleaseUnreadable, find_release, open_release
-from analytics.releases.sampled import SampledRelease
-from analytics.releases.verify_facts import FACT_FILES, Facts, read_facts
+from analytics.releases.reading import OpenRelease, ReleaseUnreadable
+from analytics.releases.samples import UnknownMeasure, open_named, sample_of
 from judging.runs import read_columns
 from judging.samples import METHOD_CODES
 from judging.textfiles import TrecFormatError
 from sampling.measures.scoring import (
     RankedRun,
-    ScaledMeasure,
     index_qrels,
     known_measures,
-    measure_on_scale,
     ranked_run,
 )
 
@@ -142,7 +134,7 @@ class Command(BaseCommand):
             self.stdout.write(_evaluate_sample(release, [run, *measures], output, places, options))
             return
         try:
-            with _open(release) as opened:
+            with open_named(release) as opened:
                 if options["against"]:
                     self.stdout.write(_compare(opened, [run, *measures], output, places, options))
                     return
@@ -204,11 +196,14 @@ def _compare(
         if tag in runs:
             raise CommandError(f"the run {tag} is named twice: a run against itself is no comparison")
         runs[tag] = ranking
-    sampled, about, measures = _sample(release, names[n_runs:])
+    sampled, about, measures = sample_of(release, names[n_runs:])
     claim = claim_of(options["claim"] or CLAIMS[0].key)
     chosen = DifferenceOptions(claim, options["family"])
     against = list(runs)[n_runs:]
-    found = compare_runs(release, sampled, about["measures"], measures, runs, against, chosen)
+    try:
+        found = compare_runs(release, sampled, about["measures"], measures, runs, against, chosen)
+    except ValueError as fault:
+        raise CommandError(str(fault)) from fault
     if output == "json":
         told = {"slug": release.slug, "version": release.version}
         fields = {"release": told, "claim": claim.key, "comparisons": difference_json(found)}
@@ -221,23 +216,11 @@ def _tag_and_ranking(path: Path) -> tuple[str, dict[str, list[str]]]:
     return run.tag, run.ranking
 
 
-class UnknownMeasure(ValueError):
-    """A measure that the release cannot be asked."""
-
-
 @dataclass(frozen=True)
 class _RunReport:
     tag: str
     n_topics: int
     results: list[Evaluation]
-
-
-def _open(name: str) -> OpenRelease:
-    path = Path(name)
-    slug, slash, version = name.rpartition("/")
-    if not path.exists() and slash and version.replace(".", "").isdigit():
-        return find_release(slug.removeprefix("touchstone/"), version)
-    return open_release(path)
 
 
 def _read(path: Path) -> Run:
@@ -249,48 +232,14 @@ def _read(path: Path) -> Run:
     return Run(columns.run_tag, ranking_of(columns), ranked_run(columns))
 
 
-def _sample(
-    release: OpenRelease, names: list[str]
-) -> tuple[SampledRelease, dict[str, Any], list[ScaledMeasure]]:
-    """Return the sample of a release, what estimates.json says, and the measures of these names."""
-    estimates = release.value("estimates.json")
-    if estimates.get("computation") is None:
-        raise ReleaseUnreadable(
-            f"{release.path}: nothing can be estimated from this release: {estimates.get('refusal')}"
-        )
-    try:
-        scale = estimates["scale"]
-        gains = [grade["gain"] for grade in scale["grades"]]
-        try:
-            measures = [
-                measure_on_scale(name, gains, scale["relevant_grade"]) for name in dict.fromkeys(names)
-            ]
-        except ValueError as error:
-            raise UnknownMeasure(str(error)) from error
-        sampled = SampledRelease.of(_facts(release, estimates), estimates.get("seed"))
-    except (KeyError, TypeError, IndexError) as error:
-        raise ReleaseUnreadable(
-            f"{release.path}: the release is damaged ({type(error).__name__}: {error})"
-        ) from error
-    return sampled, estimates, measures
-
-
 def _evaluate(release: OpenRelease, run: Run, names: list[str]) -> _RunReport:
-    sampled, estimates, measures = _sample(release, names)
+    sampled, estimates, measures = sample_of(release, names)
     try:
         judged = index_qrels(release.qrels())
     except ValueError as error:
         raise ReleaseUnreadable(f"{release.path}: the release is damaged ({error})") from error
     results = evaluate(sampled, estimates["measures"], measures, run.ranking, run.ranked, judged)
     return _RunReport(run.tag, len(sampled.facts.topics), results)
-
-
-def _facts(release: OpenRelease, estimates: dict[str, Any]) -> Facts:
-    with release.on_disk(FACT_FILES) as folder:
-        try:
-            return read_facts(folder, estimates, with_runs=False)
-        except (OSError, ValueError) as error:
-            raise ReleaseUnreadable(f"{release.path}: the release is damaged ({error})") from error
 
 
 # -- what is written ---------------------------------------------------------------------------------------------

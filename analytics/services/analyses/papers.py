@@ -100,9 +100,9 @@ def stored_lines(campaign: Campaign, wanted: AnalysisSubject) -> Iterator[Line]:
             kind = "exact" if method.is_exact else "interval"
             line = Line(of, method.label, method.credit, kind=kind, note=method.help)
             if (*pair, method.key) in by_runs:
-                yield _stored_line(line, by_runs[*pair, method.key], 1)
+                yield _stored_line(line, by_runs[(*pair, method.key)], 1)
             elif (*pair[::-1], method.key) in by_runs:
-                yield _stored_line(line, by_runs[*pair[::-1], method.key], -1)
+                yield _stored_line(line, by_runs[(*pair[::-1], method.key)], -1)
 
 
 def _stored_line(line: Line, estimate: Estimate, sign: int) -> Line:

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from analytics.estimation.estimate import Floats, Refusal
 from analytics.frames import CampaignArrays, Ints
 from analytics.lowcost.expected import exact_expected_ap, expected_map
+from analytics.numbers.predictions import Predictions
 from analytics.services.analyses.agreement import UNJUDGED, tiers_of
 from analytics.services.analyses.request import AnalysisRefused, AnalysisSubject
 from analytics.services.analyses.reweighting import judged_tau, ranking_after_reweighting
 from analytics.services.analyses.sensitivity import reported_numbers
 from analytics.services.basis import Basis
 from analytics.services.confusions import assessor_confusion_counts
-from analytics.services.predictions import Predictions
 from analytics.services.recomputation import Progress
 from judging.models import Campaign
 from sampling.expert_pools import LARGEST_POOL, topic_pools

@@ -13,6 +13,7 @@ from analytics.estimation.estimate import Floats, Refusal
 from analytics.estimation.ranking import Bools
 from analytics.frames import CampaignArrays, Ints
 from analytics.methods import NAIVE, REPORTED, Method, ranked_methods
+from analytics.numbers.predictions import Predictions
 from analytics.releases.pseudonyms import pseudonym
 from analytics.services.analyses.agreement import tiers_of
 from analytics.services.analyses.request import AnalysisRefused, AnalysisSubject
@@ -30,7 +31,6 @@ from analytics.services.basis import Basis
 from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.exports import pseudonym_key
 from analytics.services.families import asked_family
-from analytics.services.predictions import Predictions
 from analytics.services.recomputation import Progress
 from judging import label_aggregation
 from judging.models import Campaign

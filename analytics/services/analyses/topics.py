@@ -20,12 +20,12 @@ from analytics.estimation.samples import AuditSample
 from analytics.estimation.targets import TargetWeights
 from analytics.frames import CampaignArrays
 from analytics.methods import NAIVE, REPORTED
+from analytics.numbers.predictions import Predictions
+from analytics.numbers.targets import linear_targets
 from analytics.services.analyses.request import AnalysisRefused, AnalysisSubject
 from analytics.services.basis import Basis
 from analytics.services.confusions import assessor_confusion_counts
-from analytics.services.predictions import Predictions
 from analytics.services.recomputation import Progress
-from analytics.services.targets import linear_targets
 from judging.models import Campaign
 from sampling.measures.registry import parse_linear, parse_measure
 from sampling.measures.sparse import SparseRuns

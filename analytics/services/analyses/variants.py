@@ -15,10 +15,10 @@ from analytics.estimation.wording import LEVEL
 from analytics.frames import CampaignArrays, Ints
 from analytics.frames.cuts import with_checks, with_judged
 from analytics.methods import NAIVE, Method
+from analytics.numbers.columns import EstimateColumns, columns
+from analytics.numbers.targets import linear_targets, targets_of
 from analytics.services.basis import Basis
 from analytics.services.claim_intervals import CLAIM_COLUMNS
-from analytics.services.estimate_rows import EstimateColumns, columns
-from analytics.services.targets import linear_targets, targets_of
 from sampling.measures.families import largest_value
 from sampling.measures.registry import parse_linear, parse_measure
 

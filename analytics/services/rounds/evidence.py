@@ -13,13 +13,13 @@ from analytics.estimation.targets import TargetWeights
 from analytics.estimation.two_phase import variance_terms
 from analytics.frames import CampaignArrays
 from analytics.frames.periods import part_of_topics, topics_of_period
+from analytics.numbers.predictions import Predictions
+from analytics.numbers.targets import linear_targets
 from analytics.services.analyses.context import Case, case
 from analytics.services.analyses.request import AnalysisRefused, AnalysisSubject
 from analytics.services.basis import Basis
 from analytics.services.confusions import assessor_confusion_counts
-from analytics.services.predictions import Predictions
 from analytics.services.rounds.question import RoundChoice, RoundsRefused, moment
-from analytics.services.targets import linear_targets
 from judging.models import Campaign
 from sampling.measures.registry import parse_linear
 from sampling.selections import NOT_BY_DOCUMENT

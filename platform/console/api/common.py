@@ -22,6 +22,7 @@ from sampling.measures.registry import usual_spelling
 from touchstone.models import Job
 
 LARGEST_KEY = 2**63 - 1
+OLD_NAMES_OF_RUNS = {"run_b": "against"}  # of the filters, for one version
 COMPUTATION_HELP = "Id of a computation; by default the newest"
 
 

@@ -22,6 +22,7 @@ from analytics.services.ranking import ranking_of
 from analytics.services.recomputation import latest_computation, measures_of
 from analytics.services.verdicts import pair_estimates, reported_of
 from console.api.common import (
+    OLD_NAMES_OF_RUNS,
     ComputationKey,
     MeasureRequest,
     NegatedBoolean,
@@ -91,10 +92,11 @@ class EstimatesView(OfComputation):
         "measure": ("measure", MEASURE),
         "method": "method",
         "run": "run__run_id",
-        "run_b": "run_b__run_id",
+        "against": "run_b__run_id",
         "pairs": ("run_b__isnull", NegatedBoolean(help_text="Only pairs of runs, or only single runs")),
         **{name: ("", field) for name, field in claim_fields().items()},
     }
+    old_filters = OLD_NAMES_OF_RUNS
     default_order = "measure,method"  # with the primary key at the end: the order of an index
 
     def get_queryset(self) -> QuerySet[Any]:
@@ -142,9 +144,10 @@ class ComparisonsView(OfComputation):
             ),
         ),
         "run": "run__run_id",
-        "run_b": "run_b__run_id",
+        "against": "run_b__run_id",
         **{name: ("", field) for name, field in claim_fields().items()},
     }
+    old_filters = OLD_NAMES_OF_RUNS
 
     def get_queryset(self) -> QuerySet[Any]:
         rows = super().get_queryset().filter(method=REPORTED.key, run_b__isnull=False)

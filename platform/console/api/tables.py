@@ -65,7 +65,7 @@ class TableView(APIView):
 
     @extend_schema(
         operation_id="tables_retrieve",
-        responses={(200, one.content_type.partition(";")[0]): OpenApiTypes.STR for one in TABLE_FORMATS},
+        responses={(200, one.content_type.partition(";")[0]): OpenApiTypes.BINARY for one in TABLE_FORMATS},
     )
     def get(self, request: Request, campaign_id: uuid.UUID, table: str) -> HttpResponse:
         row = drawn_campaign(campaign_id)

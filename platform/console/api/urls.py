@@ -3,6 +3,7 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
+from analytics.services.exports import EXPORTS
 from analytics.services.result_tables import RESULT_TABLES
 from console.api import (
     analyses,
@@ -15,6 +16,7 @@ from console.api import (
     crowd,
     draws,
     evidence,
+    exports,
     families,
     imports,
     jobs,
@@ -163,6 +165,10 @@ urlpatterns = [
         f"{CAMPAIGN}/judgment-files/<slug:file_format>",
         judgments.JudgmentFile.as_view(),
         name="api-judgment-file",
+    ),
+    *(
+        path(f"{CAMPAIGN}/{one.key}", exports.export_view(one).as_view(), name=f"api-{one.key}")
+        for one in EXPORTS
     ),
     path(f"{CAMPAIGN}/judgment-log", judgments.JudgmentLog.as_view(), name="api-judgment-log"),
     path(f"{CAMPAIGN}/adjudications", judgments.Adjudications.as_view(), name="api-adjudications"),

@@ -21,6 +21,7 @@ from analytics.services.claim_intervals import claim_test
 from analytics.services.plot_data import forest_of_runs, pair_forest
 from analytics.services.verdicts import estimates_of, estimates_of_two, reported_of, reverse_difference
 from console.looks import look_context
+from console.researcher.downloads import export_file
 from console.researcher.plots import asked_methods, plot_answer
 from console.researcher.prose import (
     always_words,
@@ -49,6 +50,7 @@ from touchstone.replica import from_replica
 
 RUNS_PER_PAGE = 25
 CAMPAIGNS_PER_PAGE = 50
+OLD_NAMES_OF_RUNS = {"run": "a", "against": "b"}  # of the pair page, in addresses that people kept
 
 
 @researchers_only
@@ -173,7 +175,7 @@ def _drawn_pair(row: Campaign, draw: Any) -> dict[str, str]:
         return {}
     run_a, run_b = draw.parameters["runs"][:2]
     measure = draw.parameters["measure"]
-    query = urlencode({"measure": measure, "a": run_a, "b": run_b})
+    query = urlencode({"measure": measure, "run": run_a, "against": run_b})
     return {
         "run_a": run_a,
         "run_b": run_b,
@@ -206,7 +208,9 @@ def pair(request: HttpRequest, campaign_id: uuid.UUID) -> HttpResponse:
     row, computation, measure = results.campaign, results.computation, results.measure
     all_runs = list(row.collection.runs.all())
     named = {run.run_id: run for run in all_runs}
-    run_a, run_b = (named.get(request.GET.get(name, "")) for name in ("a", "b"))
+    run_a, run_b = (
+        named.get(request.GET.get(name, request.GET.get(old, ""))) for name, old in OLD_NAMES_OF_RUNS.items()
+    )
     if run_a is None or run_b is None:
         raise Http404
     estimates, alone = estimates_of_two(computation, measure, run_a, run_b)
@@ -289,11 +293,7 @@ def download_plot(request: HttpRequest, campaign_id: uuid.UUID, file_format: str
 def export(request: HttpRequest, campaign_id: uuid.UUID, kind: str) -> StreamingHttpResponse:
     """The campaign's judgments in one of the formats of EXPORTS, streamed."""
     row = get_object_or_404(Campaign, pk=campaign_id)
-    one = exports.export_format(kind)
-    response = StreamingHttpResponse(one.lines(row, True), content_type=one.content_type)
-    name = one.file_name.format(campaign=row.pk)
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
+    return export_file(exports.export_format(kind), row)
 
 
 def _methods_of(estimates: list[Estimate], measure: str) -> list[Method]:

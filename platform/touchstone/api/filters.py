@@ -2,7 +2,8 @@
 
 A view says `filter_fields = {"state": "state", "since": "created_at__gte"}`: the name in the query and the path of the
 column with its lookup. What may be sent follows from the column. `(path, serializer field)` says it otherwise; with an
-empty path it is no filter, and the view reads it.
+empty path it is no filter, and the view reads it. `old_filters = {"run_b": "against"}` are names that filters had
+before: they are understood, and described as deprecated.
 A view says `order_fields = ("name", "created_at")`: `?order=-created_at,name`. Without `?order=` it is
 `default_order`, or else the first of these. The primary key, or a view's `tie`, ends every order:
 pages need one that is total.
@@ -25,7 +26,8 @@ LOOKUPS = {"exact", "gt", "gte", "lt", "lte", "icontains", "istartswith", "start
 
 class ListedFilters(BaseFilterBackend):
     def filter_queryset(self, request: Request, queryset: Any, view: Any) -> Any:
-        faults, conditions = {}, {}
+        faults: dict[str, Any] = _named_twice(request, view)
+        conditions = {}
         for name, (path, field) in filters_of(view, queryset.model).items():
             if name in request.query_params:
                 try:
@@ -40,6 +42,7 @@ class ListedFilters(BaseFilterBackend):
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
         model = getattr(getattr(view, "queryset", None), "model", None) or view.get_queryset().model
+        old = getattr(view, "old_filters", {})
         return [
             {
                 "name": name,
@@ -48,8 +51,19 @@ class ListedFilters(BaseFilterBackend):
                 "description": field.help_text or f"Only rows of this {name.replace('_', ' ')}.",
                 "schema": _schema_of(field),
             }
+            | ({"description": f"Deprecated: {old[name]}", "deprecated": True} if name in old else {})
             for name, (_, field) in filters_of(view, model).items()
         ]
+
+
+def _named_twice(request: Request, view: Any) -> dict[str, list[str]]:
+    """Return what is wrong where a filter is given under its name and under the one that it had before."""
+    both = getattr(view, "old_filters", {}).items()
+    return {
+        old: [f"is the same as {name}: give one of them"]
+        for old, name in both
+        if {old, name} <= request.query_params.keys()
+    }
 
 
 class ListedOrder(BaseFilterBackend):
@@ -83,7 +97,7 @@ def filters_of(view: Any, model: Any) -> dict[str, tuple[str, AnyField]]:
     for name, wanted in getattr(view, "filter_fields", {}).items():
         path, field = wanted if isinstance(wanted, tuple) else (wanted, None)
         found[name] = (path, field or field_of(model, path))
-    return found
+    return found | {old: found[name] for old, name in getattr(view, "old_filters", {}).items()}
 
 
 def field_of(model: Any, path: str) -> AnyField:

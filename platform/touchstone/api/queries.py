@@ -32,6 +32,11 @@ def known_keys(view: Any) -> set[str]:
     if serializer is not None:
         known |= set(serializer().fields)
     if isinstance(view, ListModelMixin) or hasattr(view, "filter_fields"):
-        known |= {"cursor", "page_size", *getattr(view, "filter_fields", {})}
+        known |= {
+            "cursor",
+            "page_size",
+            *getattr(view, "filter_fields", {}),
+            *getattr(view, "old_filters", {}),
+        }
         known |= {"order"} if getattr(view, "order_fields", ()) else set()
     return known

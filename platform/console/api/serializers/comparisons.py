@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_serializer
 from rest_framework import serializers
 
 from analytics.estimation.claims import CLAIMS
@@ -9,6 +10,7 @@ from analytics.estimation.wording import ADJUSTMENTS, sentence
 from console.api.serializers.results import ComputationAnswer, EstimateAnswer, OneEstimateAnswer
 
 CLAIM_KEYS = [claim.key for claim in CLAIMS]
+OLD_FIELDS = ("p_holm", "better")
 
 
 def _number(source: str, words: str = "") -> serializers.FloatField:
@@ -66,6 +68,7 @@ class EstimateClaimAnswer(EstimateAnswer):
         )  # fmt: skip
 
 
+@extend_schema_serializer(deprecate_fields=OLD_FIELDS)
 class ComparedAnswer(serializers.Serializer[Any]):
     """The claim that is made, its family, and the other claim; of a pair without numbers, null."""
 
@@ -106,11 +109,13 @@ class ComparedAnswer(serializers.Serializer[Any]):
     )
 
 
+@extend_schema_serializer(deprecate_fields=(*OLD_FIELDS, "run_b"))
 class PairAnswer(ComparedAnswer):
     """The corrected difference of two runs with both claims, and a verdict."""
 
     run = serializers.CharField(source="estimate.run.run_id")
-    run_b = serializers.CharField(source="estimate.run_b.run_id")
+    against = serializers.CharField(source="estimate.run_b.run_id")
+    run_b = serializers.CharField(source="estimate.run_b.run_id", help_text="Deprecated: against")
     measure = serializers.CharField(source="estimate.measure")
     value = _number("estimate.value")
     standard_error = _number("estimate.standard_error")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from drf_spectacular.utils import extend_schema_field
+from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from analytics.methods import Method, choices
@@ -72,19 +72,28 @@ class MethodField(serializers.ChoiceField):
         super().__init__(choices(methods() if methods else None), **options)
 
 
+class OtherRun(serializers.CharField):
+    """The run that is subtracted; null where a row is of one run."""
+
+    def __init__(self, **named: Any) -> None:
+        super().__init__(source="run_b.run_id", allow_null=True, default=None, **named)
+
+
+@extend_schema_serializer(deprecate_fields=("run_b",))
 class EstimateAnswer(serializers.ModelSerializer[Estimate]):
-    """A value with its 95 % confidence interval, or the reason why there is none. `run_b` not null: the difference
-    run - run_b."""
+    """A value with its 95 % confidence interval, or the reason why there is none. `against` not null: the difference
+    run - against."""
 
     run = serializers.CharField(source="run.run_id")
-    run_b = serializers.CharField(source="run_b.run_id", allow_null=True, default=None)
+    against = OtherRun()
+    run_b = OtherRun(help_text="Deprecated: against")
     method = MethodField()
     components = serializers.DictField(child=serializers.FloatField(), help_text="Variance by source")
     sources = serializers.ListField(child=serializers.CharField())
 
     class Meta:
         model = Estimate
-        fields: tuple[str, ...] = ("id", "run", "run_b", "measure", "method", *NUMBERS)
+        fields: tuple[str, ...] = ("id", "run", "against", "run_b", "measure", "method", *NUMBERS)
 
 
 class OneEstimateAnswer(EstimateAnswer):
@@ -92,7 +101,7 @@ class OneEstimateAnswer(EstimateAnswer):
 
     class Meta:
         model = Estimate
-        fields = ("run", "run_b", "measure", "method", *NUMBERS)
+        fields = ("run", "against", "run_b", "measure", "method", *NUMBERS)
 
 
 class RankedRunAnswer(serializers.Serializer[Any]):
@@ -210,11 +219,13 @@ class FlagAnswer(serializers.ModelSerializer[Flag]):
         )
 
 
+@extend_schema_serializer(deprecate_fields=("run_b",))
 class ForecastAnswer(serializers.ModelSerializer[AuditForecast]):
     """The expected half-width after one more audit by this strategy."""
 
     run = serializers.CharField(source="run.run_id", allow_null=True, default=None)
-    run_b = serializers.CharField(source="run_b.run_id", allow_null=True, default=None)
+    against = OtherRun()
+    run_b = OtherRun(help_text="Deprecated: against")
 
     class Meta:
         model = AuditForecast
@@ -223,6 +234,7 @@ class ForecastAnswer(serializers.ModelSerializer[AuditForecast]):
             "strategy",
             "n_more",
             "run",
+            "against",
             "run_b",
             "measure",
             "half_width_now",

@@ -5,7 +5,7 @@ from functools import cached_property
 import numpy as np
 
 from analytics.estimation.gold_prediction import Foreknowledge
-from analytics.frames import CampaignArrays, Floats
+from analytics.numbers.arrays import Arrays, Floats
 from sampling.components import RunComponents, cross_fitted_with_components, run_components
 from sampling.prediction import item_evidence
 
@@ -13,7 +13,7 @@ from sampling.prediction import item_evidence
 class Predictions:
     """The predictions of a campaign, by the gains of a measure; each is fitted once."""
 
-    def __init__(self, arrays: CampaignArrays) -> None:
+    def __init__(self, arrays: Arrays) -> None:
         self.arrays = arrays
         self._features: tuple[Floats, Floats] | None = None
         self._components: RunComponents | None = None

@@ -6,12 +6,12 @@ from analytics.estimation.audited_topics import TopicAudit
 from analytics.estimation.estimate import Refusal
 from analytics.estimation.topic_samples import SampledTopics
 from analytics.estimation.whole_topics import TakenTopics
-from analytics.frames import CampaignArrays
+from analytics.numbers.arrays import Arrays
 from sampling.selections import NOT_BY_DOCUMENT
 from sampling.topic_runs import TopicRuns
 
 
-def sampled_topics(arrays: CampaignArrays) -> SampledTopics | None:
+def sampled_topics(arrays: Arrays) -> SampledTopics | None:
     """Return the topics of the frame, which of them were taken and how they may be predicted; None of other draws.
 
     While a taken topic waits for judgments nothing is said: which topics are done first is not random.
@@ -48,7 +48,7 @@ def _incomplete(n_drawn: np.ndarray, n_judged: np.ndarray) -> Refusal | None:
 
 
 def _audit(
-    arrays: CampaignArrays, topic: np.ndarray, n_drawn: np.ndarray, n_needed: np.ndarray
+    arrays: Arrays, topic: np.ndarray, n_drawn: np.ndarray, n_needed: np.ndarray
 ) -> TopicAudit | Refusal:
     """Return the topics of which all that was drawn has gold, or why none is corrected; `topic` is [judged].
 

@@ -17,9 +17,9 @@ from analytics.estimation.evidence import (
 )
 from analytics.estimation.outside import OutsideGain, common_weights, outside_gain, reason_outside
 from analytics.estimation.targets import TargetWeights
-from analytics.frames import CampaignArrays, Floats
-from analytics.services.basis import Basis
-from analytics.services.estimate_rows import ASK
+from analytics.numbers.arrays import Arrays, Floats
+from analytics.numbers.basis import Basis
+from analytics.numbers.columns import ASK
 from sampling.measures.families import Measure, run_weights, weights_of_runs
 from sampling.measures.kinds import Complete, Kind, Linear, Ratio
 from sampling.measures.sparse import SparseRuns
@@ -63,7 +63,7 @@ def linear_targets(basis: Basis, measure: Measure[Linear]) -> LinearTargets:
 
 
 def _outside(
-    arrays: CampaignArrays,
+    arrays: Arrays,
     measure: Measure[Linear],
     beyond: Floats,
     common: Floats,
@@ -79,12 +79,12 @@ def _outside(
     if not beyond.any():
         return None
     how = " (the imported file has no judgment of them)" if arrays.is_complete else ""
-    why = [f"{reason_outside(run.run_id, measure.name)}{how}" for run in arrays.runs]
+    why = [f"{reason_outside(run, measure.name)}{how}" for run in arrays.run_ids]
     found = outside_gain(beyond, float(gains.max()), pairs, why, common)
     return replace(found, down=np.where(is_zero, 0.0, found.down), up=np.where(is_zero, 0.0, found.up))
 
 
-def _within_reach(arrays: CampaignArrays, weights: SparseRuns) -> tuple[SparseRuns, Floats]:
+def _within_reach(arrays: Arrays, weights: SparseRuns) -> tuple[SparseRuns, Floats]:
     """Return the weights of what the design can draw, and [run, item] those of all others.
 
     Where whole topics are drawn they stay: a topic that cannot be drawn is no document less.
@@ -106,7 +106,7 @@ def _ratio_targets(basis: Basis, measure: Measure[Ratio]) -> RatioTargets:
     gains, relevant = basis.gains(measure)
     cutoff = measure.last_rank
     outside = np.array([float(np.count_nonzero(ranks <= cutoff)) for ranks in _beyond_reach(arrays)])
-    pairs = np.triu_indices(len(arrays.runs), 1)
+    pairs = np.triu_indices(len(arrays.run_ids), 1)
     n_targets = outside.size + pairs[0].size
     # What a ratio divides by counts the whole pool.
     never = np.full(n_targets, float((arrays.frame["inclusion_probability"].to_numpy() == 0).mean()))
@@ -149,7 +149,7 @@ TARGETS: dict[type[Kind], Callable[[Basis, Measure[Any]], Targets]] = {
 }
 
 
-def _beyond_reach(arrays: CampaignArrays) -> list[Ints]:
+def _beyond_reach(arrays: Arrays) -> list[Ints]:
     """Return [run] the ranks at which a run returns what could not be drawn.
 
     What a foreign sample does not hold was not drawn, or not pooled: with predictions of 0 both count alike.
@@ -158,7 +158,7 @@ def _beyond_reach(arrays: CampaignArrays) -> list[Ints]:
 
 
 def _settled_answers(
-    arrays: CampaignArrays,
+    arrays: Arrays,
     measure: str,
     outside: Floats,
     pairs: tuple[Ints, Ints],
@@ -188,5 +188,5 @@ def _settled_answers(
             words = "as far as the imported sample says"
         elif arrays.is_complete:
             words = "(the imported file has no judgment of them)"
-        settled[target] = Refusal(f"{reason_outside(arrays.runs[run].run_id, measure)} {words}")
+        settled[target] = Refusal(f"{reason_outside(arrays.run_ids[run], measure)} {words}")
     return settled

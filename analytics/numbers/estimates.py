@@ -6,9 +6,9 @@ from analytics.estimation.evidence import (
     Targets,
 )
 from analytics.methods import Method
-from analytics.services.basis import Basis
-from analytics.services.estimate_rows import EstimateColumns, columns
-from analytics.services.targets import targets_of
+from analytics.numbers.basis import Basis
+from analytics.numbers.columns import EstimateColumns, columns
+from analytics.numbers.targets import targets_of
 from sampling.measures.families import largest_value
 from sampling.measures.registry import parse_measure
 

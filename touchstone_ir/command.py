@@ -1,0 +1,42 @@
+"""`touchstone`: the library as one command. Results go to standard output, words on them to standard error.
+
+Exit codes: 0 done, 2 bad input, 5 every row is a refusal; of `verify` 1 on a difference; of `gate` its verdict's.
+"""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from touchstone_ir.commands import BAD_INPUT, COMMANDS
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    whole = argparse.ArgumentParser(
+        prog="touchstone", description="Evaluate retrieval systems with cheap labels and few gold ones."
+    )
+    choices = whole.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for command in COMMANDS:
+        one = choices.add_parser(command.name, help=command.help, description=command.help)
+        if command.add is not None:
+            command.add(one)
+        for argument in command.arguments:
+            one.add_argument(*argument.flags, **argument.options)
+    return whole
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do what the arguments say, and return the exit code."""
+    options = parser().parse_args(arguments)
+    command = next(one for one in COMMANDS if one.name == options.command)
+    try:
+        return command.run(options)
+    except (OSError, ValueError) as error:
+        print(f"touchstone {command.name}: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except BrokenPipeError:
+        return BAD_INPUT
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,371 @@
+"""The commands of `touchstone`: a row each, with its arguments, what it does, and how it ends."""
+
+import argparse
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from judging.formats import FORMATS, convert
+from touchstone_ir import draws, numbers, plans, releases
+from touchstone_ir.columns import InputRefused
+from touchstone_ir.gates import command as gate_command
+from touchstone_ir.printing import csv_text
+from touchstone_ir.readers import read_qrels, read_run
+from touchstone_ir.results import Result, result_from_json
+
+DONE, DIFFERENT, BAD_INPUT, ALL_REFUSED = 0, 1, 2, 5
+OUTPUTS: dict[str, Callable[[Result], str]] = {
+    "table": str,
+    "json": Result.to_json,
+    "csv": Result.to_csv,
+    "latex": Result.to_latex,
+    "markdown": Result.to_markdown,
+}
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument: its flags or its name, and what argparse takes besides."""
+
+    flags: tuple[str, ...]
+    options: dict[str, Any]
+
+
+def argument(*flags: str, **options: Any) -> Argument:
+    """Return an argument as argparse spells it."""
+    return Argument(flags, options)
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: its name, a line of help, its arguments, and what it does, which returns the exit code."""
+
+    name: str
+    help: str
+    arguments: tuple[Argument, ...]
+    run: Callable[[argparse.Namespace], int]
+    add: Callable[[argparse.ArgumentParser], None] | None = None
+    codes: tuple[int, ...] = (DONE, BAD_INPUT)
+
+
+# -- what commands share -----------------------------------------------------------------------------------------
+
+MEASURES = argument(
+    "--measure", "-m", nargs="+", required=True, metavar="M", help="as ir_measures spells it: P@10 nDCG@10"
+)
+ONE_MEASURE = argument("--measure", "-m", required=True, metavar="M", help="as ir_measures spells it: DCG@10")
+RUNS = argument("runs", nargs="+", metavar="RUN", help="a run file of any format")
+OUT = argument("--out", "-o", metavar="FILE", help="write there instead of to standard output")
+SEED = argument(
+    "--seed", type=int, required=True, help="of the random numbers: the same seed, the same pairs"
+)
+EARLIER = argument("--earlier", metavar="CSV", help="what was drawn before with a smaller number")
+GRADE_MAP = argument(
+    "--grades", default="", metavar="MAP", help="what grades mean: -2=0,-1= (empty leaves the lines out)"
+)
+EVIDENCE = (
+    argument("--labels", metavar="FILE", help="a fallible judge's grades"),
+    argument("--gold", metavar="FILE", help="grades that are right, with the probability of each"),
+    argument("--draw", metavar="CSV", help="which pairs were drawn, where not all are labelled"),
+    argument("--gold-chosen", choices=["uniform"], help="gold is a random part of the labelled pairs"),
+    argument("--relevant", type=int, default=1, help="the lowest grade that counts as relevant (1)"),
+    argument("--claim", choices=["topics-like-these", "these-topics"], help="what intervals are about"),
+    GRADE_MAP,
+)
+PRINTING = (
+    argument("--output", choices=[*OUTPUTS], default="table", help="how the result is written"),
+    OUT,
+    argument("--plot", metavar="FILE", help="a picture as well: .svg, .pdf or .png"),
+)
+
+
+def grade_map(text: str) -> dict[int, int | None] | None:
+    """Return what grades are to mean.
+
+    >>> grade_map("-2=0,-1=")
+    {-2: 0, -1: None}
+    """
+    if not text:
+        return None
+    found: dict[int, int | None] = {}
+    for part in text.split(","):
+        grade, equals, meaning = part.partition("=")
+        try:
+            found[int(grade)] = int(meaning) if meaning.strip() else None
+        except ValueError as error:
+            raise InputRefused(f"--grades: {part!r} is not of the form -2=0 or -1=") from error
+        if not equals:
+            raise InputRefused(f"--grades: {part!r} is not of the form -2=0 or -1=")
+    return found
+
+
+def _evidence(options: argparse.Namespace) -> dict[str, Any]:
+    meanings = grade_map(options.grades)
+    read = {
+        name: None if path is None else read_qrels(path, grades=meanings)
+        for name, path in (("labels", options.labels), ("gold", options.gold), ("draw", options.draw))
+    }
+    return {
+        **read,
+        "gold_chosen": options.gold_chosen,
+        "relevant": options.relevant,
+        "claim": options.claim,
+    }
+
+
+def _write(text: str, out: str | None) -> None:
+    if out is None:
+        print(text)
+    else:
+        Path(out).write_text(text if text.endswith("\n") else f"{text}\n", encoding="utf-8")
+
+
+def _print_result(result: Result, options: argparse.Namespace) -> int:
+    _write(OUTPUTS[options.output](result).rstrip("\n"), options.out)
+    if options.plot:
+        result.plot(options.plot)
+    return ALL_REFUSED if result.is_refused else DONE
+
+
+def _write_pairs(pairs: pl.DataFrame, out: str | None) -> int:
+    """Write pairs with an empty column grade, which is then filled in."""
+    table = pairs.with_columns(grade=pl.lit(None, dtype=pl.Int64))
+    _write(csv_text(table).rstrip("\n"), out)
+    n_new = int((pairs["batch"] == pairs["batch"].max()).sum()) if pairs.height else 0
+    print(f"{pairs.height} pairs, {n_new} of them new", file=sys.stderr)
+    return DONE
+
+
+# -- what each does ----------------------------------------------------------------------------------------------
+
+
+def _convert(options: argparse.Namespace) -> int:
+    written = convert(options.source, options.out, options.from_format, options.to_format, name=options.name)
+    print("\n".join(map(str, written)), file=sys.stderr)
+    return DONE
+
+
+def _design(options: argparse.Namespace) -> int:
+    made = draws.design(
+        read_run(*options.runs),
+        options.measure,
+        budget=options.budget,
+        question=options.question,
+        of=options.of,
+        depth=options.depth,
+    )
+    made.to_json(options.out)
+    told = made.forecast()
+    half = "none" if told["half_width"] is None else f"{told['half_width']:.4f}"
+    print(
+        f"{told['expected_pairs']:.0f} of {told['n_pool']} pairs, expected half-width {half} (drawing alone)",
+        file=sys.stderr,
+    )
+    return DONE
+
+
+def _draw(options: argparse.Namespace) -> int:
+    made = draws.design_from_json(Path(options.design).read_text(encoding="utf-8"))
+    earlier = None if options.earlier is None else read_qrels(options.earlier)
+    return _write_pairs(draws.draw(made, seed=options.seed, earlier=earlier), options.out)
+
+
+def _audit(options: argparse.Namespace) -> int:
+    meanings = grade_map(options.grades)
+    found = draws.audit(
+        read_run(*options.runs),
+        options.measure,
+        labels=read_qrels(options.labels, grades=meanings),
+        n=options.n,
+        seed=options.seed,
+        strategy=options.strategy,
+        draw=None if options.draw is None else read_qrels(options.draw),
+        earlier=None if options.earlier is None else read_qrels(options.earlier),
+    )
+    return _write_pairs(found, options.out)
+
+
+def _estimate(options: argparse.Namespace) -> int:
+    found = numbers.estimate(read_run(*options.runs), options.measure, **_evidence(options))
+    return _print_result(found, options)
+
+
+def _compare(options: argparse.Namespace) -> int:
+    runs = read_run(*options.runs)
+    chosen = {"of": options.of, "against": options.against}
+    return _print_result(numbers.compare(runs, options.measure, **_evidence(options), **chosen), options)
+
+
+def _rank(options: argparse.Namespace) -> int:
+    found = numbers.rank(read_run(*options.runs), options.measure, **_evidence(options))
+    return _print_result(found, options)
+
+
+def _evaluate(options: argparse.Namespace) -> int:
+    *runs, measure = options.names
+    if not runs:
+        raise InputRefused("name at least one run, and then one measure")
+    found = releases.evaluate(
+        options.release, runs, [measure, *options.measure], against=options.against or None
+    )
+    return _print_result(found, options)
+
+
+def _plan(options: argparse.Namespace) -> int:
+    result = result_from_json(Path(options.result).read_text(encoding="utf-8"))
+    found = plans.plan(
+        result,
+        half_width=options.half_width,
+        budget=options.budget,
+        cost_label=options.cost_label,
+        cost_gold=options.cost_gold,
+    )
+    _write(found.to_json() if options.output == "json" else str(found), options.out)
+    return DONE if (found.frame["refusal"] == "").any() else ALL_REFUSED
+
+
+def _verify(options: argparse.Namespace) -> int:
+    found = releases.verify(options.release)
+    print(found)
+    return DONE if found.is_right else DIFFERENT
+
+
+def _describe(options: argparse.Namespace) -> int:
+    from touchstone_ir.description import description_json
+
+    _write(description_json(), options.out)
+    return DONE
+
+
+KEYS = [one.key for one in FORMATS]
+COMMANDS: tuple[Command, ...] = (
+    Command(
+        "convert",
+        "Write a file of runs or judgments in another format.",
+        (
+            argument("source", metavar="FILE", help="a file, or ir_datasets:<id>"),
+            argument("--out", "-o", required=True, metavar="FILE", help="the new file"),
+            argument(
+                "--from", dest="from_format", choices=KEYS, metavar="FORMAT", help="default: recognised"
+            ),
+            argument("--to", dest="to_format", choices=KEYS, metavar="FORMAT", help="default: by the ending"),
+            argument("--name", help="of the run, where a file holds several or none"),
+        ),
+        _convert,
+    ),
+    Command(
+        "design",
+        "Say with which probability each pooled pair is to be drawn, to answer a question about runs.",
+        (
+            RUNS,
+            ONE_MEASURE,
+            argument("--budget", type=int, required=True, help="pairs to be judged, in expectation"),
+            argument("--question", default="pair", choices=["pair", "system", "baseline", "ranking", "pool"]),
+            argument("--of", nargs="+", metavar="NAME", help="the runs in question (default: all)"),
+            argument("--depth", type=int, help="of the pool (default: the measure's cutoff)"),
+            argument("--out", "-o", required=True, metavar="JSON", help="the design"),
+        ),
+        _design,
+    ),
+    Command(
+        "draw",
+        "Draw the pairs of a design: a CSV whose column grade is to be filled in.",
+        (argument("design", metavar="DESIGN.json"), SEED, EARLIER, OUT),
+        _draw,
+    ),
+    Command(
+        "audit",
+        "Choose the labelled pairs that an expert should check: a CSV whose column grade is to be filled in.",
+        (
+            RUNS,
+            ONE_MEASURE,
+            argument("--labels", required=True, metavar="FILE", help="a fallible judge's grades"),
+            argument("--n", "-n", type=int, required=True, help="pairs to be checked, in expectation"),
+            SEED,
+            argument("--strategy", default="influence", help="of the platform's audits (influence)"),
+            argument("--draw", metavar="CSV", help="which pairs were drawn, where not all are labelled"),
+            EARLIER,
+            GRADE_MAP,
+            OUT,
+        ),
+        _audit,
+    ),
+    Command(
+        "estimate",
+        "The value of every run, with intervals.",
+        (RUNS, MEASURES, *EVIDENCE, *PRINTING),
+        _estimate,
+        codes=(DONE, BAD_INPUT, ALL_REFUSED),
+    ),
+    Command(
+        "compare",
+        "The difference of every pair of runs, with intervals and p-values.",
+        (
+            RUNS,
+            MEASURES,
+            *EVIDENCE,
+            argument("--of", metavar="NAME", help="only pairs with this run first"),
+            argument("--against", metavar="NAME", help="only pairs with this run second"),
+            *PRINTING,
+        ),
+        _compare,
+        codes=(DONE, BAD_INPUT, ALL_REFUSED),
+    ),
+    Command(
+        "rank",
+        "The runs by their value, with the ranks that each may have.",
+        (RUNS, ONE_MEASURE, *EVIDENCE, *PRINTING),
+        _rank,
+        codes=(DONE, BAD_INPUT, ALL_REFUSED),
+    ),
+    Command(
+        "evaluate",
+        "What a release's judgments tell of runs.",
+        (
+            argument("release", metavar="RELEASE", help="its zip or its folder"),
+            argument(
+                "names", nargs="+", metavar="RUN ... M", help="runs, files or by name, and then a measure"
+            ),
+            argument("--measure", "-m", nargs="+", default=[], metavar="M", help="further measures"),
+            argument("--against", action="append", metavar="RUN", help="a run to subtract; may be repeated"),
+            *PRINTING,
+        ),
+        _evaluate,
+        codes=(DONE, BAD_INPUT, ALL_REFUSED),
+    ),
+    Command(
+        "plan",
+        "What labels and gold to buy next, by a result that was written as JSON.",
+        (
+            argument("result", metavar="RESULT.json"),
+            argument("--half-width", type=float, help="half of the 95 %% interval to reach"),
+            argument("--budget", type=float, help="to be spent, in the unit of the costs"),
+            argument("--cost-label", type=float, default=1.0, help="of one more label (1)"),
+            argument("--cost-gold", type=float, default=10.0, help="of one more gold label (10)"),
+            argument("--output", choices=["table", "json"], default="table"),
+            OUT,
+        ),
+        _plan,
+        codes=(DONE, BAD_INPUT, ALL_REFUSED),
+    ),
+    Command(
+        "verify",
+        "Is a release what it says? Every file, and every number computed again.",
+        (argument("release", metavar="RELEASE", help="its zip or its folder"),),
+        _verify,
+        codes=(DONE, DIFFERENT, BAD_INPUT),
+    ),
+    Command(
+        "gate",
+        gate_command.DESCRIPTION,
+        (),
+        gate_command.run,
+        gate_command.add_arguments,
+        codes=(0, 1, 2, 3, 4),
+    ),
+    Command("describe", "All commands, formats and measures, as one JSON document.", (OUT,), _describe),
+)

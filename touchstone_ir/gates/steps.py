@@ -1,0 +1,141 @@
+"""The steps of a gate. Each may be repeated, and killed at any moment: done again it goes on where it was."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from judging.runs import read_run
+from judging.trec import read_qrels
+from sampling.measures.families import Measure
+from sampling.measures.kinds import Linear
+from sampling.measures.registry import parse_linear
+from touchstone_ir.gates.batch_files import batch_content, read_texts
+from touchstone_ir.gates.folder import (
+    FORMAT,
+    GateFolder,
+    describe_source,
+    keep_question,
+    question_of,
+    require_answer,
+)
+from touchstone_ir.gates.items import Pair, differing_items
+from touchstone_ir.gates.refusal import GateRefused
+from touchstone_ir.gates.state import GateState, state_of
+from touchstone_ir.gates.storage import make_folder, sha256_of, write_file
+
+Name = str | os.PathLike[str]
+
+
+def start(
+    folder: Name,
+    *,
+    a: Name,
+    b: Name,
+    measure: Any,
+    labels: Name,
+    tolerance: float,
+    cap: int,
+    plan: int,
+    batch: int,
+    seed: int,
+) -> GateState:
+    """Start a gate: is run B better than run A, or not worse by more than the tolerance? Ask for at most `cap` pairs.
+
+    Parameters
+    ----------
+    folder : path
+        Made where it is not there. It must hold no gate with another question.
+    a, b, labels : paths
+        Run files, and grades of a judge that errs, for every pair that the runs weigh differently.
+    measure : str or measure object
+        A sum over documents, such as P@10 or DCG@10.
+    tolerance, cap, plan, batch : numbers
+        `analytics.planning.gating.Question`.
+    seed : int
+        Of the pairs' permanent random numbers, within [0, 2^64).
+
+    Raises
+    ------
+    ValueError
+        Input that does not fit together; nothing is changed.
+    """
+    place, sources = Path(folder), {"a": Path(a), "b": Path(b), "labels": Path(labels)}
+    if not 0 <= seed < 2**64:
+        raise GateRefused(f"seed must be within [0, 2^64), got {seed}")
+    asked: Measure[Linear] = parse_linear(str(measure))
+    described: dict[str, Any] = {
+        "format": FORMAT,
+        "measure": asked.name,
+        "tolerance": float(tolerance),
+        "cap": cap,
+        "plan": plan,
+        "batch": batch,
+        "seed": seed,
+    }
+    question_of(described)
+    hashes = {name: sha256_of(path) for name, path in sources.items()}
+    runs = (_read_ranks(sources["a"]), _read_ranks(sources["b"]))
+    table, n_topics = differing_items(runs, _read_labels(sources["labels"]), asked, sources["labels"])
+    described |= {"topics": n_topics, "items": len(table.pairs)}
+    described |= {name: describe_source(path, place, hashes[name]) for name, path in sources.items()}
+    described["items_sha256"] = table.sha256()
+    keep_question(place, described, table)
+    return status(place)
+
+
+def _read_ranks(path: Path) -> pl.DataFrame:
+    run = read_run(path, path.name)
+    return run.select(
+        pl.col("topic_id").alias("topic"), pl.col("doc_id").alias("doc"), pl.col("rank").cast(pl.Int64)
+    )
+
+
+def _read_labels(path: Path) -> dict[Pair, int]:
+    return {(record.topic_id, record.doc_id): record.grade for record in read_qrels(path, path.name)}
+
+
+def next_batch(
+    folder: Name, out: Name | None = None, corpus: Name | None = None, *, require: str = ""
+) -> GateState:
+    """Ask for the next batch and write it to `out`; the same one until it is answered, and none after a verdict.
+
+    Parameters
+    ----------
+    corpus : path, optional
+        A file of documents: their texts stand in a last column.
+    require : str
+        "better": go on where B is merely not worse.
+    """
+    gate = GateFolder(Path(folder))
+    gate.take_looks()
+    state = state_of(gate, require)
+    if state.open_batch is None:
+        return state
+    pairs = gate.pairs(state.open_batch)
+    texts = None if corpus is None else read_texts(Path(corpus), pairs)
+    gate.keep_batch(state.open_batch)
+    if out is not None:
+        target = Path(out).absolute()
+        make_folder(target.parent)
+        write_file(target, batch_content(pairs, texts=texts))
+    return state
+
+
+def answer(folder: Name, batch_file: Name, *, require: str = "") -> GateState:
+    """Take the grades of the batch that was asked for, and look."""
+    gate = GateFolder(Path(folder))
+    gate.take_looks()
+    batch, grades = require_answer(gate, Path(batch_file))
+    if batch > len(gate.answers):
+        gate.keep_answer(batch, grades)
+    gate.take_looks()
+    return state_of(gate, require)
+
+
+def status(folder: Name, *, require: str = "") -> GateState:
+    """Return where the gate stands; a look that a kill left out is taken."""
+    gate = GateFolder(Path(folder))
+    gate.take_looks()
+    return state_of(gate, require)

@@ -1,0 +1,205 @@
+"""Runs, judgments and topics from files of any format of the registry, or from tables in memory."""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from touchstone_ir.columns import InputRefused, require, table_of
+
+RUN = ("run", "topic", "doc", "rank", "score")
+
+
+def read_run(
+    *sources: Any,
+    format: str | None = None,  # noqa: A002 (the field's word)
+    name: str | None = None,
+) -> pl.DataFrame:
+    """Return runs as a table: run, topic, doc, rank, score.
+
+    Ranks follow from the scores as trec_eval has it: descending as 32-bit numbers, ties by document id descending. A
+    source without scores has its own ranks.
+
+    Parameters
+    ----------
+    sources : paths, data frames, dicts
+        Any number of them; what `touchstone_ir.columns.table_of` takes, or a path.
+    format : str, optional
+        Key of a format of files; by default it is recognised.
+    name : str, optional
+        Of the run, for one source that holds a single run.
+
+    Raises
+    ------
+    InputRefused, ValueError
+        ``file:line:column: reason`` of a file; a column that is missing or comes twice, a score that is no number, a
+        document that comes twice in a topic, a run without a name, two runs of one name.
+
+    Examples
+    --------
+    >>> read_run({"q1": {"d1": 0.5, "d2": 0.75}}, name="bm25")["doc"].to_list()
+    ['d2', 'd1']
+    """
+    if not sources:
+        raise InputRefused("name at least one run")
+    if name is not None and len(sources) > 1:
+        raise InputRefused(f"name={name!r} is for a single source, got {len(sources)}")
+    parts = [_run(source, format, name) for source in sources]
+    names = [run for part in parts for run in part["run"].unique(maintain_order=True).to_list()]
+    twice = next((run for run in names if names.count(run) > 1), None)
+    if twice is not None:
+        raise InputRefused(f"two sources hold a run of the name {twice}: read one of them with name=")
+    return pl.concat(parts)
+
+
+def _run(source: Any, file_format: str | None, name: str | None) -> pl.DataFrame:
+    if isinstance(source, str | os.PathLike):
+        from judging import formats
+
+        found, columns = formats.read_run_columns(source, format=file_format, name=name)
+        frame = table_of(dict(columns), value="score").with_columns(run=pl.lit(name or found))
+        return _ranked(frame, str(source))
+    frame = table_of(source, value="score")
+    if name is not None:
+        frame = frame.with_columns(run=pl.lit(name))
+    if "run" not in frame.columns:
+        raise InputRefused("a run has no name: give name=, or a column run")
+    return _ranked(frame, "a run")
+
+
+def _ranked(frame: pl.DataFrame, what: str) -> pl.DataFrame:
+    """Return the rows in the order of their ranks, which follow from the scores where there are any."""
+    require(frame, ("run", "topic", "doc"), what)
+    if "score" not in frame.columns and "rank" not in frame.columns:
+        raise InputRefused(f"{what}: there is no column score, and none of ranks")
+    if "score" in frame.columns:
+        wrong = frame.filter(pl.col("score").is_null() | ~pl.col("score").is_finite())
+        if wrong.height:
+            row = wrong.row(0, named=True)
+            raise InputRefused(
+                f"{what}: the score of document {row['doc']} in topic {row['topic']} is no finite number"
+            )
+        with np.errstate(over="ignore"):
+            single = frame["score"].to_numpy().astype(np.float32)
+        frame = frame.with_columns(_single=single)
+        order = ["run", "topic", "_single", "doc"]
+        frame = frame.sort(order, descending=[False, False, True, True], maintain_order=True)
+    else:
+        frame = frame.sort(["run", "topic", "rank"], maintain_order=True)
+        frame = frame.with_columns(score=-pl.col("rank").cast(pl.Float64))
+    rank = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("run", "topic")
+    frame = frame.with_columns(rank=rank).select(RUN)
+    twice = frame.select("run", "topic", "doc").is_duplicated()
+    if twice.any():
+        row = frame.filter(twice).row(0, named=True)
+        raise InputRefused(
+            f"{what}: document {row['doc']} comes twice in topic {row['topic']} of run {row['run']}"
+        )
+    return frame
+
+
+def read_qrels(
+    source: Any,
+    *,
+    format: str | None = None,  # noqa: A002
+    grades: Mapping[int, int | None] | None = None,
+) -> pl.DataFrame:
+    """Return judgments as a table: topic, doc, grade; assessor, probability, judge and truth where the source has them.
+
+    Parameters
+    ----------
+    source : path, data frame, dict or records
+    format : str, optional
+        Key of a format of files; by default it is recognised.
+    grades : dict, optional
+        A grade for each that is to be another one, None to leave its lines out: ``{-2: 0, -1: None}``.
+
+    Raises
+    ------
+    InputRefused, ValueError
+        As `read_run`; a negative grade that `grades` does not name, a pair that one assessor has judged twice, a
+        probability outside (0, 1].
+
+    Examples
+    --------
+    >>> read_qrels({"q1": {"d1": 1, "d2": -2}}, grades={-2: None}).height
+    1
+    """
+    if isinstance(source, str | os.PathLike):
+        from judging import formats
+
+        what = str(source)
+        frame = table_of(
+            dict(formats.read_judgment_columns(source, format=format, grades=grades)), value="grade"
+        )
+    else:
+        what, frame = "judgments", table_of(source, value="grade")
+        if grades and "grade" in frame.columns:
+            frame = _map_grades(frame, grades)
+    if "grade" not in frame.columns and "truth" in frame.columns:
+        return _checked_judgments(frame.with_columns(grade=pl.col("judge")), what)
+    return _checked_judgments(frame, what)
+
+
+def _map_grades(frame: pl.DataFrame, grades: Mapping[int, int | None]) -> pl.DataFrame:
+    gone = [grade for grade, other in grades.items() if other is None]
+    kept = frame.filter(~pl.col("grade").is_in(gone) | pl.col("grade").is_null())
+    others = {grade: other for grade, other in grades.items() if other is not None}
+    return kept.with_columns(pl.col("grade").replace(others)) if others else kept
+
+
+def _checked_judgments(frame: pl.DataFrame, what: str) -> pl.DataFrame:
+    require(frame, ("topic", "doc", "grade"), what)
+    negative = frame.filter(pl.col("grade") < 0)
+    if negative.height:
+        grade = negative["grade"][0]
+        raise InputRefused(
+            f"{what}: {negative.height} lines have the grade {grade}: say with grades= what it means, 0 for not "
+            "relevant or None to leave the lines out"
+        )
+    by = [name for name in ("topic", "doc", "assessor") if name in frame.columns]
+    twice = frame.select(by).is_duplicated()
+    if twice.any():
+        row = frame.filter(twice).row(0, named=True)
+        raise InputRefused(f"{what}: document {row['doc']} is judged twice in topic {row['topic']}")
+    if "probability" in frame.columns:
+        wrong = frame.filter((pl.col("probability") <= 0) | (pl.col("probability") > 1))
+        if wrong.height:
+            row = wrong.row(0, named=True)
+            raise InputRefused(
+                f"{what}: the probability of document {row['doc']} in topic {row['topic']} must be within (0, 1], got "
+                f"{row['probability']}"
+            )
+    return frame
+
+
+def read_topics(
+    source: Any,
+    *,
+    format: str | None = None,  # noqa: A002
+) -> pl.DataFrame:
+    """Return topics as a table: topic, title, description, narrative.
+
+    Raises
+    ------
+    InputRefused, ValueError
+        As `read_run`.
+
+    Examples
+    --------
+    >>> read_topics({"qid": ["1"], "query": ["black bear attacks"]})["title"].to_list()
+    ['black bear attacks']
+    """
+    if isinstance(source, str | os.PathLike):
+        from judging import formats
+
+        frame = table_of(dict(formats.read_topic_columns(source, format=format)), value="title")
+    else:
+        frame = table_of(source, value="title")
+    require(frame, ("topic",), "topics")
+    missing = [
+        pl.lit("").alias(one) for one in ("title", "description", "narrative") if one not in frame.columns
+    ]
+    return frame.with_columns(missing).select("topic", "title", "description", "narrative")
