@@ -17,7 +17,7 @@ REJECT = "reject"
 REPEATS = {REJECT: "refuse the file", "first": "keep the first", "last": "keep the last"}
 
 
-FORMATS = tuple(one for one in JUDGMENT_FORMATS if one.is_imported)
+FORMATS = tuple(one for one in JUDGMENT_FORMATS if not one.imported_as)
 DEFAULT_FORMAT = FORMATS[0].key
 
 
@@ -27,6 +27,15 @@ def judgment_format(key: str) -> JudgmentFormat:
         if one.key == key:
             return one
     raise ImportRefused(f"file_format must be one of {', '.join(judgment_format_keys())}, not {key!r}")
+
+
+def format_to_import(key: str) -> str:
+    """Return the key of the format as which an import reads files of that one.
+
+    >>> format_to_import("pairs"), format_to_import("qrels")
+    ('gold', 'qrels')
+    """
+    return next((one.imported_as for one in JUDGMENT_FORMATS if one.key == key and one.imported_as), key)
 
 
 def judgment_format_keys() -> list[str]:
