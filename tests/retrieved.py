@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import touchstone_ir as ts
 
 N_TOPICS, N_DOCS = 24, 30
 GOLD, DRAWN = 0.4, 0.7  # chances of being checked, and of being drawn
+PAGE = Path(__file__).parents[1] / "docs" / "pyterrier.md"
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,3 +56,32 @@ def make_world() -> World:
 def as_pandas(table: pl.DataFrame, **names: str) -> pd.DataFrame:
     """Return some columns as pandas has them, by other names."""
     return pd.DataFrame({other: table[name].to_list() for name, other in names.items()})
+
+
+def write_files(world: World, folder: Path) -> None:
+    """Write the files that docs/pyterrier.md names."""
+    labels, gold, run = (
+        table.select("topic", "doc", number).iter_rows()
+        for table, number in ((world.labels, "grade"), (world.gold, "grade"), (world.run("a"), "score"))
+    )
+    for name, lines in (
+        ("llm.qrels", [f"{topic} 0 {doc} {grade}" for topic, doc, grade in labels]),
+        ("checked.prels", [f"{topic} {doc} {grade} 1 {GOLD}" for topic, doc, grade in gold]),
+        ("bm25.run", [f"{topic} Q0 {doc} 0 {score} bm25" for topic, doc, score in run]),
+    ):
+        (folder / name).write_text("".join(f"{line}\n" for line in lines))
+
+
+def example_of_page(word: str) -> str:
+    """Return the code of docs/pyterrier.md that has the word in it."""
+    blocks, lines = [], []
+    for line in [*PAGE.read_text().splitlines(), "."]:
+        if line.startswith("    "):
+            lines.append(line.removeprefix("    "))
+        elif line.strip() and lines:
+            blocks.append("\n".join(lines))
+            lines = []
+        elif lines:
+            lines.append("")
+    (found,) = (block for block in blocks if word in block)
+    return found

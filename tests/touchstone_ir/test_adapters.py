@@ -1,5 +1,6 @@
 """Corrected numbers inside of ir_measures, and experiments in the manner of PyTerrier."""
 
+import re
 import subprocess
 import sys
 
@@ -9,10 +10,9 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.stats
-from retrieved import as_pandas, make_world
+from retrieved import as_pandas, example_of_page, make_world, write_files
 
 import touchstone_ir as ts
-from analytics import methods
 from touchstone_ir.adapters import experiment, ir_measure
 from touchstone_ir.columns import InputRefused
 
@@ -92,15 +92,17 @@ def test_declared_gold_gains_and_the_relevant_grade_are_taken(world, qrels):
         )
 
 
-def test_a_number_below_0_is_cut_off_as_everywhere_and_its_parts_are_not(world, qrels):
-    """Nothing is relevant where gold looked, and more labels are than there is room for."""
-    labels = world.labels.with_columns(grade=pl.lit(1))
-    measure = ir_measure("P@5", labels=labels, gold=world.gold.with_columns(grade=pl.lit(0)))
-    given = {"labels": labels, "gold": world.gold.with_columns(grade=pl.lit(0))}
-    expected = ts.estimate(world.run("a"), "P@5", by_topic=True, **given)
+def test_a_number_beyond_the_range_is_cut_off_as_everywhere_and_its_parts_are_not(world, qrels):
+    """Everything is relevant where gold looked, and by chance a little more of it was looked at than expected."""
+    gold = world.gold.with_columns(grade=pl.lit(1)).with_row_index()
+    gold = gold.filter(pl.col("index") % 13 != 3).drop("index")
+    measure = ir_measure("P@5", labels=world.labels, gold=gold)
     parts = values_of_topics(measure, qrels, run_of(world, "a"))
+    assert np.mean([*parts.values()]) > 1.0001
+    assert measure.calc_aggregate(qrels, run_of(world, "a")) == 1
+    expected = ts.estimate(world.run("a"), "P@5", labels=world.labels, gold=gold, by_topic=True)
+    assert expected.frame["value"].to_list() == [1]
     assert [*parts.values()] == expected.topics["value"].to_list()
-    assert measure.calc_aggregate(qrels, run_of(world, "a")) == expected.frame["value"][0]
 
 
 def test_ir_measures_own_measures_stand_beside_it(world, qrels):
@@ -150,7 +152,7 @@ def test_what_does_not_fit_together_is_refused_at_once(world):
         ir_measure("P@5", labels=world.labels)
     with pytest.raises(InputRefused, match="gold has no column probability"):
         ir_measure("P@5", labels=world.labels, gold=world.gold.drop("probability"))
-    with pytest.raises(InputRefused, match="gold: document .* has no label"):
+    with pytest.raises(InputRefused, match=r"gold: document .* has no label"):
         ir_measure("P@5", labels=world.labels.head(3), gold=world.gold)
     with pytest.raises(InputRefused, match="leave out labels=, gold="):
         ir_measure("P@5", labels=world.labels, gold=world.gold, release="some.zip")
@@ -175,7 +177,7 @@ def test_qrels_of_other_topics_are_refused(world, qrels):
 
 def test_a_run_without_a_number_is_refused_with_the_reason(world, qrels):
     few = ir_measure("P@5", labels=world.labels, gold=world.gold.head(6))
-    with pytest.raises(InputRefused, match="no corrected parts by topic: .*audited items"):
+    with pytest.raises(InputRefused, match=r"no corrected parts by topic: .*audited items"):
         few.calc_aggregate(qrels, run_of(world, "a"))
     measure = ir_measure("P@5", labels=world.labels, gold=world.gold)
     unknown = run_of(world, "a")
@@ -318,5 +320,26 @@ def test_a_system_that_returns_no_results_is_named(world, topics):
         experiment({"a": right, "x": lambda asked: asked}, None, "P@5", **given)
 
 
-def test_no_gold_corrects_ranks_that_must_be_complete_and_the_refusal_names_what_is_served():
-    assert methods.REPORTED.refusal(ts.measures.measures_of("RR@10")[0]) is not None
+# -- docs/pyterrier.md --------------------------------------------------------------------------------------------
+
+
+def test_the_experiment_of_the_documentation_works(world, topics, tmp_path, monkeypatch):
+    write_files(world, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    names = {"topics": topics, "bm25": Searcher(world.run("a"), "a"), "dense": Searcher(world.run("b"), "b")}
+    exec(example_of_page("ta.experiment("), names)  # noqa: S102 (our own documentation)
+    given = {"labels": world.labels, "gold": world.gold}
+    expected = ts.compare(world.runs, ["P@10", "nDCG@10"], against="a", **given).frame
+    assert names["result"].frame["value"].to_list() == pytest.approx(expected["value"].to_list(), abs=1e-12)
+    assert names["result"].frame["against"].to_list() == ["bm25", "bm25"]
+
+
+def test_the_measure_of_the_documentation_works(world, tmp_path, monkeypatch, capsys):
+    write_files(world, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    exec(example_of_page("ir_measures.calc_aggregate("), {})  # noqa: S102
+    found = re.fullmatch(r"\{corrected nDCG@10: (\S+), nDCG@10: (\S+)\}\n", capsys.readouterr().out)
+    row = ts.estimate(world.run("a"), "nDCG@10", labels=world.labels, gold=world.gold).frame.row(
+        0, named=True
+    )
+    assert [float(one) for one in found.groups()] == pytest.approx([row["value"], row["as_given"]], abs=1e-9)
