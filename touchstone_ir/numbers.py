@@ -208,7 +208,7 @@ def _judgments(given: Any, *, graded: bool = True) -> pl.DataFrame | None:
 
 
 def _truth(table: pl.DataFrame | None) -> pl.DataFrame | None:
-    """Return the gold of a table that has labels beside truth, empty where nobody looked; None without such a column."""
+    """Return the gold of a table that has labels beside truth, empty where nobody looked; None where there is none."""
     if table is None or "truth" not in table.columns:
         return None
     looked = table.filter(pl.col("truth").is_not_null())
