@@ -1,8 +1,8 @@
 """Which encodings a file that is not UTF-8 could have, told by its beginning."""
 
 import re
-
-from charset_normalizer import from_bytes
+from collections.abc import Iterator
+from contextlib import suppress
 
 from judging.encodings import (
     ENCODINGS,
@@ -64,19 +64,23 @@ def encoding_candidates(head: bytes) -> tuple[str, ...]:
     if is_utf8(head):
         return ()
     sample = _sample(head)
-    names = [WESTERN]
-    for match in from_bytes(sample, cp_isolation=sorted(ENCODINGS), threshold=0.6):
-        try:
-            names.append(encoding_key(match.encoding))
-        except ValueError:  # none that is offered
-            continue
     texts: dict[str, str] = {}
-    for name in dict.fromkeys(names):
+    for name in dict.fromkeys([WESTERN, *_searched_encodings(sample)]):
         text = decoded_text(sample, name)
         if text is not None and is_text(text) and text not in texts.values():
             texts[name] = text
     ranked = sorted(texts, key=lambda name: _oddity(texts[name]))  # stable: as the search has them
     return _with_western(ranked)
+
+
+def _searched_encodings(sample: bytes) -> Iterator[str]:
+    try:
+        from charset_normalizer import from_bytes
+    except ImportError:  # the wheel touchstone-ir does without it: then there is Windows-1252 alone
+        return
+    for match in from_bytes(sample, cp_isolation=sorted(ENCODINGS), threshold=0.6):
+        with suppress(ValueError):  # none that is offered
+            yield encoding_key(match.encoding)
 
 
 def _with_western(ranked: list[str]) -> tuple[str, ...]:

@@ -16,7 +16,18 @@ REQUIRED = frozenset({"numpy", "scipy", "polars"})
 EXTRAS = {"altair": "plots", "vl_convert": "plots", "httpx": "client"}  # `pip install touchstone-ir[plots]`
 # What a user may have anyway. Like what is in an extra, it is imported inside of functions, or by the façade's own
 # module for it, which nothing else imports before it is asked for.
-GUESTS = frozenset({"fastexcel", "ir_datasets", "ir_measures", "pandas", "pyarrow", "pyterrier", *EXTRAS})
+GUESTS = frozenset(
+    {
+        "charset_normalizer",
+        "fastexcel",
+        "ir_datasets",
+        "ir_measures",
+        "pandas",
+        "pyarrow",
+        "pyterrier",
+        *EXTRAS,
+    }
+)
 # In the standard library of some: of Unix alone, or of later versions than the first that is served.
 ELSEWHERE = frozenset({"resource", "fcntl", "pwd", "grp", "termios", "tomllib"})
 STANDARD = frozenset(sys.stdlib_module_names) - ELSEWHERE
