@@ -152,7 +152,7 @@ def _retry_after(answer: httpx.Response) -> float | None:
 
 
 def _now() -> datetime:
-    return datetime.now(timezone.utc)  # noqa: UP017  # datetime.UTC is of Python 3.11
+    return datetime.now(timezone.utc)  # datetime.UTC is of Python 3.11
 
 
 def _json(answer: httpx.Response) -> Any:
