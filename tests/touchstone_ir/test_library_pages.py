@@ -1,8 +1,8 @@
 """The pages about the library: what stands in them is what comes out, in Python and from the command.
 
-Blocks of a page run from top to bottom in one folder, which has a copy of docs/examples/data/. A line `$ touchstone ...`
-is the command, and what follows it in the block is what it prints, on either stream; `$ head` and `$ cat` show a file.
-Lines are wrapped for readers: blanks count as one.
+Blocks of a page run from top to bottom in one folder, which has a copy of docs/examples/data/. A line that begins with
+`$ touchstone` is the command, and what follows it in the block is what it prints, on either stream;
+`$ head` and `$ cat` show a file. Lines are wrapped for readers: blanks count as one.
 """
 
 import contextlib
