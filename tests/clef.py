@@ -40,7 +40,7 @@ def _first_ranks(name: str) -> dict[Pair, int]:
         for line in lines:
             topic, _, doc, _, score, _ = line.split()
             topics.setdefault(topic, []).append((float(np.float32(score)), doc.encode(), doc))
-    found = {}
+    found: dict[Pair, int] = {}
     for topic, rows in topics.items():
         rows.sort(reverse=True)
         found |= {(topic, doc): rank for rank, (_, _, doc) in enumerate(rows[:DEPTH], 1)}
