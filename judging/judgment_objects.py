@@ -159,7 +159,7 @@ def request_ids(source: Source, name: str = "requests") -> Ids_by_texts:
     found: Ids_by_texts = {}
     for line in object_lines(source, name, None, PLAIN):
         request = json_object(line, name)
-        query = request.get("query")
+        query: Any = request.get("query")
         for candidate in request.get("candidates") or ():
             try:
                 texts = query["text"], candidate["doc"]["segment"]

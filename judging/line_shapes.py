@@ -126,7 +126,7 @@ def _three(columns: Columns, known: KnownIds) -> LineKind | None:
         return LineKind(
             "", "", False, "Lines of three columns, the last a number that is neither a grade nor a score."
         )
-    longest = _counted(columns[0], columns[2])
+    longest = _highest_rank(columns[0], columns[2])
     if longest >= SURE_RANKS:
         return LineKind(
             "runs", "msmarco", True, "A run: lines of topic document rank, the ranks counting up."
@@ -141,7 +141,7 @@ def _three(columns: Columns, known: KnownIds) -> LineKind | None:
     return LineKind("judgments", "cranfield", is_sure, why, () if is_sure else ("msmarco",))
 
 
-def _counted(topics: Sequence[str], numbers: Sequence[str]) -> int:
+def _highest_rank(topics: Sequence[str], numbers: Sequence[str]) -> int:
     """Return up to which rank numbers count up from 0 or 1 in every topic; 0 if they do not."""
     last: dict[str, int] = {}
     for topic, number in zip(topics, numbers, strict=True):

@@ -24,8 +24,8 @@ from judging.encodings import (
 )
 from judging.likely_encodings import encoding_candidates
 from judging.pages import declared_charset
-from judging.recognised import KnownIds, Recognition, doubts
-from judging.shapes import Shape, shape_of, table_shape
+from judging.recognised import KnownIds, Recognition, Shape, doubts
+from judging.shapes import shape_of, table_shape
 from judging.sheets import open_sheet
 from judging.textfiles import GZIP_MAGIC, Readable, Source, TrecFormatError, binary
 

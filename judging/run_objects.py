@@ -7,7 +7,7 @@ when it finds anything wrong, a slow pass goes member by member and says where.
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 from judging.json_files import DECODER
@@ -42,9 +42,9 @@ def object_rows(file: RunFile) -> Iterator[PlacedRow]:
     """
     text = _text(file)
     try:
-        found = _fast(text)
+        found: Iterable[PlacedRow] = _fast(text)
     except _NotFastError:
-        found = _placed(_Text(text, file.name))
+        found = _slow(_Text(text, file.name))
     yield from found
 
 
@@ -174,7 +174,7 @@ class _Text:
             at = self.skip(at + 1) if self.text.startswith(",", at) else at
 
 
-def _placed(text: _Text) -> Iterator[PlacedRow]:
+def _slow(text: _Text) -> Iterator[PlacedRow]:
     start = text.skip(0)
     top = list(text.members(start, "the file"))
     _, end = text.decode(start)

@@ -61,7 +61,7 @@ def read_ranked(rows: Rows, file: RunFile, run_tag: str = "") -> RunColumns:
 
     A pair twice is an error; so are several names, unless a tag is given.
     """
-    found = list(_checked(rows(file), file, run_tag))
+    found = list(_check_rows(rows(file), file, run_tag))
     tag = run_tag or next((row.run_tag for row in found if row.run_tag), "")
     topics, scores = [row.topic_id for row in found], np.array([row.score for row in found])
     documents = pl.Series("doc_id", [row.doc_id for row in found], dtype=pl.String)
@@ -74,11 +74,11 @@ def read_ranked(rows: Rows, file: RunFile, run_tag: str = "") -> RunColumns:
 
 def find_row_faults(rows: Rows, file: RunFile, run_tag: str = "") -> None:
     """Add to the file's faults all that is wrong in it."""
-    for _ in _checked(rows(file), file, run_tag):
+    for _ in _check_rows(rows(file), file, run_tag):
         pass
 
 
-def _checked(found: Iterator[PlacedRow], file: RunFile, run_tag: str) -> Iterator[PlacedRow]:
+def _check_rows(found: Iterator[PlacedRow], file: RunFile, run_tag: str) -> Iterator[PlacedRow]:
     """Return the rows; a pair that was there before and a second name are errors, and so is a file without rows."""
     places: dict[tuple[str, str], str] = {}
     tag, noting, n_before = run_tag, Noting(file.faults), len(file.faults or ())

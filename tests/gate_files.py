@@ -4,6 +4,7 @@ import csv
 import io
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -29,9 +30,10 @@ class GateFiles:
             "labels": self.folder / "llm.qrels",
         }
 
-    def start(self, name: str = "G", **other: object) -> gates.GateState:
+    def start(self, name: str = "G", **other: Any) -> gates.GateState:
         """Start a gate in this folder."""
-        return gates.start(self.folder / name, **(self.sources | QUESTION | other))
+        given: dict[str, Any] = {**self.sources, **QUESTION, **other}
+        return gates.start(self.folder / name, **given)
 
     def fill(self, batch: Path) -> Path:
         """Write the true grades into a batch, as a judge who is right does."""

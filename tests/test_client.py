@@ -1,10 +1,11 @@
-"""The client of docs/examples: against the real server, and against one that answers badly on purpose."""
+"""The client in touchstone_ir: against the real server, and against one that answers badly on purpose."""
 
 import hashlib
 import io
 import subprocess
 import sys
 import threading
+import uuid
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,15 +18,23 @@ import pytest
 from live import key_of, stack
 from small_campaign import RUNS, TOPICS, doc_id, judge_all, judge_audit, make_assessor, make_campaign
 
-EXAMPLES = Path(__file__).parent.parent / "docs" / "examples"
-sys.path.insert(0, str(EXAMPLES))
+from analytics.services.exports import EXPORTS
+from analytics.services.recomputation import recompute
+from sampling.services.auditing import audit
+from touchstone.api.schema import description
+from touchstone_ir.client import (
+    ApiError,
+    Client,
+    DownloadDamaged,
+    JobFailed,
+    JobTimeout,
+    Judgment,
+    Outcome,
+    Submission,
+)
+from touchstone_ir.client import transport as transport_module
 
-from touchstone_client import ApiError, Client, DownloadDamaged, JobFailed, JobTimeout  # noqa: E402
-from touchstone_client import transport as transport_module  # noqa: E402
-
-from analytics.services.recomputation import recompute  # noqa: E402
-from sampling.services.auditing import audit  # noqa: E402
-
+ROOT = Path(__file__).parent.parent
 ZIP = b"PK not really a zip" * 1000
 
 
@@ -51,6 +60,7 @@ def test_everything_the_client_offers_works_on_the_real_server(child_environment
         assert mine.me()["username"] == "rhea"
         assert [one["id"] for one in mine.campaigns()] == [row]
         _reads_numbers(mine, row, campaign)
+        _reads_judgments(mine, row, campaign, tmp_path)
         _brings_a_run(mine, row)
         _refusals_are_exceptions(mine, row, address)
         with Client(address, manager_key) as manager:
@@ -61,12 +71,29 @@ def test_everything_the_client_offers_works_on_the_real_server(child_environment
 def _reads_numbers(mine: Client, row: str, campaign: Any) -> None:
     newest = campaign.computations.order_by("-id").first()
     assert len(list(mine.estimates(row, page_size=9))) == newest.estimates.count()
-    assert {e["run_b"] for e in mine.estimates(row, pairs=False)} == {None}
+    assert {e["against"] for e in mine.estimates(row, pairs=False)} == {None}
     assert [m["is_usual"] for m in mine.measures(row)["measures"]].count(True) == 1
     assert len(list(mine.comparisons(row, measure="P@10"))) == 3
     assert "run0" in mine.compare(row, "run0", "run2", "P@10")["verdict"]
     assert len(mine.ranking(row)["runs"]) == len(RUNS)
     assert mine.plot(row, "forest", format="png").startswith(b"\x89PNG")
+
+
+def _reads_judgments(mine: Client, row: str, campaign: Any, folder: Path) -> None:
+    log = list(mine.judgments(row, tier="gold", page_size=7))
+    columns = ("pk", "item__topic__topic_id", "item__document__doc_id", "grade")
+    stored = campaign.assessors.get(tier="gold").judgments.order_by("pk").values_list(*columns)
+    assert len(stored) > 20
+    assert [(one["id"], one["topic_id"], one["doc_id"], one["grade"]) for one in log] == list(stored)
+    for one in EXPORTS:
+        path = mine.export(row, one.key, folder / one.key)
+        assert path.read_text() == "".join(one.lines(campaign, True))
+    as_given = mine.export(row, "qrels", folder / "as_given", prefers_gold=False)
+    assert as_given.read_text() == "".join(EXPORTS[0].lines(campaign, False))
+    with pytest.raises(ApiError) as absent:
+        mine.export(row, "nonsense", folder / "nonsense")
+    assert absent.value.status == 404
+    assert not list(folder.glob("nonsense*"))
 
 
 def _brings_a_run(mine: Client, row: str) -> None:
@@ -140,9 +167,19 @@ def test_a_campaign_is_made_and_judged_by_a_function(child_environment):
                 return 3 if "sky" in item["topic"]["title"] else 0
 
             assert ann.judge(campaign, by_topic, limit=5) == 5
-            assert ann.judge(campaign, by_topic) == 7
+            [item] = ann.claim(campaign, 1)
+            whole: Submission = {
+                "token": item["token"],
+                "client_token": str(uuid.uuid4()),
+                "grade": by_topic(item),
+                "comment": "seen by hand",
+            }
+            wrong: Submission = {"token": item["token"], "client_token": "no uuid"}
+            assert [one["status"] for one in ann.send(campaign, [whole, wrong])] == [200, 400]
+            assert ann.judge(campaign, by_topic) == 6
             assert ann.judge(campaign, by_topic) == 0
         assert set(seen) == {"about the sky"}
+        assert [one["comment"] for one in manager.judgments(campaign, comment="yes")] == ["seen by hand"]
         manager.wait(manager.recompute(campaign))
         [naive] = manager.estimates(campaign, measure="P@5", method="naive")
         assert naive["value"] == 0.5  # all of one topic, nothing of the other
@@ -304,10 +341,35 @@ def test_a_download_with_other_bytes_is_thrown_away(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("typed", "described"),
+    [(Judgment, "JudgmentAnswer"), (Submission, "SubmissionRequest"), (Outcome, "JudgmentOutcome")],
+)
+def test_the_types_of_judgments_have_the_fields_that_the_server_describes(typed, described):
+    schema = description()["components"]["schemas"][described]
+    assert set(typed.__annotations__) == set(schema["properties"])
+    assert typed.__required_keys__ == set(schema["required"])
+
+
+def test_without_httpx_it_says_what_to_install():
+    """In a process of its own: here httpx is loaded."""
+    program = "import sys; sys.modules['httpx'] = None; import touchstone_ir.client"
+    asked = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert asked.returncode == 1
+    assert asked.stderr.endswith('touchstone_ir.client needs httpx: pip install "touchstone-ir[client]"\n')
+
+
 @pytest.mark.slow
 def test_the_client_is_typed_strictly():
-    command = [sys.executable, "-m", "mypy", "--strict", "--explicit-package-bases", "touchstone_client"]
+    """For the oldest Python that the wheel is for, and without this product's plugins."""
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "--python-version=3.10"]
     checked = subprocess.run(
-        [*command, "--cache-dir", "/dev/null"], cwd=EXAMPLES, capture_output=True, text=True, check=False
+        [*command, "--follow-imports=silent", "--cache-dir=/dev/null", "-p", "touchstone_ir.client"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert checked.returncode == 0, checked.stdout

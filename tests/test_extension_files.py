@@ -27,11 +27,11 @@ from analytics.releases.verify_files import LINE_FILES, Graded, LineFile
 from analytics.services import exports
 from analytics.services.exports import ExportFormat
 from judging.file_options import PLAIN
+from judging.formats.kinds import JudgmentFormat
 from judging.models import GoldAnswer
 from judging.places import place_of_field
 from judging.services import judgment_formats
 from judging.services.judgment_files import import_judgments
-from judging.services.judgment_formats import JudgmentFormat
 from judging.trec import JudgmentRecord, read_fields
 from touchstone.api.schema import description
 

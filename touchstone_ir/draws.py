@@ -20,7 +20,6 @@ from sampling.forecasts import question_half_width
 from sampling.judged import Judged, question_influence
 from sampling.measures.design_weights import PriorGrades, design_weights
 from sampling.measures.families import weights_of_runs
-from sampling.measures.kinds import Linear
 from sampling.measures.registry import nearest_sum
 from sampling.pooling import Pool, pool
 from sampling.questions import Design as Question
@@ -142,6 +141,7 @@ def design(
     table = runs_of(runs)
     names = table["run"].unique(maintain_order=True).to_list()
     (parsed,) = measures_of(measure)
+    given: dict[str, Any] = {"prior": "scores", "scores": "given"} if scores is not None else {}
     named = [of] if isinstance(of, str) else list(names if of is None and question != "pool" else of or ())
     asked = Question(
         question=question,
@@ -149,7 +149,7 @@ def design(
         measure=parsed.name,
         depth=parsed.last_rank if depth is None else depth,
         budget=budget,
-        **{"prior": "scores", "scores": "given"} if scores is not None else {},
+        **given,
         **rest,
     )
     if asked.method != "default" or asked.has_whole_topics or asked.prior in ("judgments", "experts"):
@@ -289,7 +289,7 @@ def audit(
         raise InputRefused(f"n must be at least 1, got {n}")
     table = runs_of(runs)
     (parsed,) = measures_of(measure)
-    linear = nearest_sum(parsed.name) if not isinstance(parsed.kind, Linear) else parsed
+    linear = nearest_sum(parsed.name)
     known = knowledge_of(_graded_pairs(labels), None, None if draw is None else pairs_of(draw), None)
     arrays = arrays_of(table, known, parsed.last_rank, 1)
     if not arrays.judged.size:

@@ -94,5 +94,6 @@ def _purchase(
         frame_size=max(n_judged, int(row["n_pairs"])) if drawing else n_judged,
         fixed_variance=fixed,
         quantile=quantile95(None if df is None or not math.isfinite(df) else df),
-        **wanted,
+        half_width=wanted["half_width"],
+        budget=wanted["budget"],
     )

@@ -195,7 +195,7 @@ def _frame(part: ResultRows, claim: Claim) -> pl.DataFrame:
         {
             "measure": [part.numbers.name] * part.places.size,
             "run": list(part.runs),
-            "against": pl.Series(list(part.against or [None] * part.places.size), dtype=pl.String),
+            "against": pl.Series(_against(part), dtype=pl.String),
             "value": _column(part.value),
             **{name: _column(getattr(main, name)) for name in NUMBERS},
             **{f"{name}_other": _column(getattr(other, name)) for name in ("low", "high", "p")},
@@ -211,6 +211,10 @@ def _frame(part: ResultRows, claim: Claim) -> pl.DataFrame:
             "is_same": part.is_same,
         }
     )
+
+
+def _against(part: ResultRows) -> list[str | None]:
+    return [None] * part.places.size if part.against is None else [*part.against]
 
 
 NUMBERS = ("low", "high", "standard_error", "degrees_of_freedom", "p")

@@ -36,8 +36,8 @@ def _topic(query: Any) -> TopicRecord:
     title = next((str(getattr(query, word)) for word in WORDS if hasattr(query, word)), "")
     if not title and callable(getattr(query, "default_text", None)):
         title = str(query.default_text())
-    parts = [str(getattr(query, word, "")) for word in ("description", "narrative")]
-    return TopicRecord(str(query.query_id), title, *parts)
+    description, narrative = (str(getattr(query, word, "")) for word in ("description", "narrative"))
+    return TopicRecord(str(query.query_id), title, description, narrative)
 
 
 def _dataset(path: str, what: str) -> Any:

@@ -48,16 +48,16 @@ def read_run_columns(
     TrecFormatError
         With file, line and column: what is wrong, or what else the file is.
     """
-    asked = _asked(path, format, RunFormat)
-    form = asked.format
+    wanted = _request(path, format, RunFormat)
+    form = wanted.format
     try:
-        run = form.read(RunFile(path, asked.name), name or "")
+        run = form.read(RunFile(path, wanted.name), name or "")
     except TrecFormatError as error:
-        raise _explained(error) from None
+        raise _with_advice(error) from None
     counts = np.diff(run.offsets)
     topics = np.repeat(np.arange(len(counts)), counts).tolist()
     rank = np.arange(len(run.scores)) - np.repeat(run.offsets[:-1], counts) + 1
-    return run.run_tag or _stem(asked.name), {
+    return run.run_tag or _stem(wanted.name), {
         "topic_id": [run.topic_ids[topic] for topic in topics],
         "doc_id": run.doc_ids.to_list(),
         "score": run.scores,
@@ -95,26 +95,29 @@ def read_judgment_columns(
         With file, line and column: what is wrong, or what else the file is.
     """
     if is_dataset(path):
-        return _mapped(judgment_columns(dataset_judgments(path)), grades or {})
-    asked = _asked(path, format, JudgmentFormat)
-    form = asked.format
+        return _map_grades(judgment_columns(dataset_judgments(path)), grades or {})
+    wanted = _request(path, format, JudgmentFormat)
+    form = wanted.format
     if requests is not None and form.key != "umbrela":
         raise ValueError(f"requests are for umbrela's judgments, not for {form.key}")
     given = {} if requests is None else {"requests": requests}
+    start = None if isinstance(path, str | os.PathLike) else path.tell()
     try:
-        records = list(form.read(path, asked.name, options=asked.options, **given))
+        records = list(form.read(path, wanted.name, options=wanted.options, **given))
     except TrecFormatError as error:
-        raise _explained(error) from None
+        raise _with_advice(error) from None
     if not records:
-        raise TrecFormatError(asked.name, 1, 1, "no judgments in the file")
+        raise TrecFormatError(wanted.name, 1, 1, "no judgments in the file")
     columns = judgment_columns(records)
     if form.sample is STRATA:
         try:
             columns["probability"] = np.array(stratum_probabilities(records))
         except UnsampledStratum as error:
-            line, column, *_ = form.place(path, asked.name, error.index, "stratum", PLAIN)
-            raise TrecFormatError(asked.name, line, column, str(error)) from None
-    return _mapped(columns, grades or {})
+            if start is not None:
+                path.seek(start)  # type: ignore[union-attr]  # a stream is read once more for the place
+            line, column, *_ = form.place(path, wanted.name, error.index, "stratum", PLAIN)
+            raise TrecFormatError(wanted.name, line, column, str(error)) from None
+    return _map_grades(columns, grades or {})
 
 
 def read_topic_columns(
@@ -139,12 +142,12 @@ def read_topic_columns(
     if is_dataset(path):
         topics = list(dataset_topics(path))
     else:
-        asked = _asked(path, format, TopicFormat)
-        form = asked.format
+        wanted = _request(path, format, TopicFormat)
+        form = wanted.format
         try:
-            topics = list(read_topics(path, asked.name, form.reader, options=asked.options))
+            topics = list(read_topics(path, wanted.name, form.reader, options=wanted.options))
         except TrecFormatError as error:
-            raise _explained(error) from None
+            raise _with_advice(error) from None
     names = ("topic_id", "title", "description", "narrative")
     return {name: [getattr(topic, name) for topic in topics] for name in names}
 
@@ -186,7 +189,7 @@ def _numbers(values: list[Any]) -> Any:
     return values if any(value is None for value in values) else np.array(values)
 
 
-def _mapped(columns: Columns, grades: Mapping[int, int | None]) -> Columns:
+def _map_grades(columns: Columns, grades: Mapping[int, int | None]) -> Columns:
     """Return the columns with grades as the map has them, without the lines that it leaves out."""
     if not grades:
         return columns
@@ -216,7 +219,7 @@ Form = TypeVar("Form", bound=Format)
 
 
 @dataclass(frozen=True)
-class _Asked(Generic[Form]):
+class _Request(Generic[Form]):
     """The file that is to be read: its name in messages, its format, and how its text is written."""
 
     name: str
@@ -224,20 +227,20 @@ class _Asked(Generic[Form]):
     options: FileOptions = PLAIN
 
 
-def _asked(path: Source, key: str | None, kind: type[Form]) -> _Asked[Form]:
+def _request(path: Source, key: str | None, kind: type[Form]) -> _Request[Form]:
     """Return what is to be read, by its format or told by its beginning; an error if that is of another kind."""
     name = _name(path)
     if key is not None:
         form = format_of(key)
         if not isinstance(form, kind):
             raise ValueError(f"the format {key} holds {form.holds}: {READERS[form.holds]} reads it")
-        return _Asked(name, form)
+        return _Request(name, form)
     found = recognise_file(path, name)
-    form = _recognised(found, name, kind.holds)
+    form = _choose(found, name, kind.holds)
     if not isinstance(form, kind):
         reason = f"this holds {form.holds} ({form.label}): {READERS[form.holds]} reads it"
         raise TrecFormatError(name, 1, 1, reason)
-    return _Asked(name, form, found.options)
+    return _Request(name, form, found.options)
 
 
 def recognised_format(path: Source) -> Format:
@@ -249,10 +252,10 @@ def recognised_format(path: Source) -> Format:
         If it is none of the table, or several could be meant.
     """
     name = _name(path)
-    return _recognised(recognise_file(path, name), name, "")
+    return _choose(recognise_file(path, name), name, "")
 
 
-def _recognised(found: Recognition, name: str, holds: str) -> Format:
+def _choose(found: Recognition, name: str, holds: str) -> Format:
     """Return the format that a file has, or the one that its name tells among those that its form allows."""
     candidates = _candidates(found)
     if found.is_sure and len(candidates) == 1:
@@ -281,7 +284,7 @@ def _candidates(found: Recognition) -> list[Format]:
     return [one for one in FORMATS if one.holds in (RUNS, JUDGMENTS) and one.key in keys]
 
 
-def _explained(error: TrecFormatError) -> TrecFormatError:
+def _with_advice(error: TrecFormatError) -> TrecFormatError:
     """Return the error of a reader with what somebody can do about it."""
     reason = error.reason
     if reason.startswith(("one run tag a file", "one run a file")):

@@ -28,7 +28,7 @@ NAMES = {"probability": "inclusion_probability"}  # of columns, as the writers o
 
 
 def write(
-    columns: Mapping[str, Any],
+    columns: Mapping[str, Any] | pl.DataFrame,
     target: str | os.PathLike[str] | BinaryIO,
     *,
     format: str,  # noqa: A002 (the word of those who call it)
@@ -38,7 +38,7 @@ def write(
 
     Parameters
     ----------
-    columns : mapping
+    columns : mapping or frame
         topic_id, doc_id and what the format needs: grade, assessor, probability, stratum, judge, truth; score, rank.
     target : path or binary stream
         A path that ends with .gz is compressed.
@@ -81,7 +81,7 @@ def write(
         draft.unlink(missing_ok=True)
 
 
-def _frame(columns: Mapping[str, Any], form: Format, name: str) -> pl.DataFrame:
+def _frame(columns: Mapping[str, Any] | pl.DataFrame, form: Format, name: str) -> pl.DataFrame:
     """Return the columns as the writers of tables take them; a ValueError names what is missing."""
     needed = NEEDED.get(form.key, ("score",) if form.holds == RUNS else ("grade",))
     if form.key == "pairs" and "judge" in columns:
@@ -89,6 +89,7 @@ def _frame(columns: Mapping[str, Any], form: Format, name: str) -> pl.DataFrame:
     for column in (*ITEM_COLUMNS, *needed):
         if column not in columns:
             raise ValueError(f"{form.label} needs the column {column}, which is missing")
-    frame = pl.DataFrame({NAMES.get(column, column): columns[column] for column in columns})
+    names = columns.columns if isinstance(columns, pl.DataFrame) else list(columns)
+    frame = pl.DataFrame({NAMES.get(column, column): columns[column] for column in names})
     frame = frame.with_columns(pl.col(ITEM_COLUMNS).cast(pl.String))
     return frame.with_columns(run_tag=pl.lit(name)) if form.holds == RUNS else frame

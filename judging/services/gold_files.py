@@ -13,13 +13,14 @@ from django.db import connection, transaction
 
 from judging.faults import Faults
 from judging.file_options import FileOptions
+from judging.formats.kinds import JudgmentFormat
 from judging.gold_choices import PROBABILITIES, UNKNOWN, gold_choice_keys
 from judging.models import Assessor, Campaign, Collection, GoldAnswer, Import, Slot
 from judging.services.complete_files import has_all
 from judging.services.errors import ImportRefused
 from judging.services.imported_samples import ImportedGold, record_gold
 from judging.services.imports import add_table, made_now, rows_of
-from judging.services.judgment_formats import DIGITS, JudgmentFile, JudgmentFormat
+from judging.services.judgment_formats import DIGITS, JudgmentFile
 from judging.services.judgment_rows import (
     INCOMING,
     add_assessors,

@@ -7,6 +7,7 @@ from django.db import transaction
 
 from judging.faults import Faults
 from judging.file_options import PLAIN, FileOptions
+from judging.formats.kinds import JudgmentFormat
 from judging.gold_choices import UNKNOWN
 from judging.models import IMPORTED_JUDGMENTS, Assessor, Campaign, Collection, GoldAnswer, Import
 from judging.samples import METHOD_CODES, MethodCodes
@@ -19,7 +20,6 @@ from judging.services.judgment_formats import (
     REJECT,
     REPEATS,
     JudgmentFile,
-    JudgmentFormat,
     judgment_format,
     parse_grade_map,
 )

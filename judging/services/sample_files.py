@@ -7,12 +7,13 @@ from django.db import connection, transaction
 
 from judging.faults import Faults
 from judging.file_options import FileOptions
+from judging.formats.kinds import JudgmentFormat
 from judging.models import IMPORTED_JUDGMENTS, Campaign, Import
 from judging.samples import MethodCodes, SampledPair, SampleReader, UnsampledStratum
 from judging.services.errors import ImportRefused
 from judging.services.imported_samples import ImportedSample, record_sample
 from judging.services.imports import add_table, made_now
-from judging.services.judgment_formats import REJECT, JudgmentFile, JudgmentFormat
+from judging.services.judgment_formats import REJECT, JudgmentFile
 from judging.services.judgment_rows import (
     INCOMING,
     add_assessors,

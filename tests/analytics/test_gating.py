@@ -1,6 +1,7 @@
 """The rules of a gate: what it asks for, and when it decides."""
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +32,8 @@ def test_batches_are_what_the_largest_probability_so_far_selects(
 ) -> None:
     zeros = np.zeros(N_ITEMS, dtype=int)
     judged = Judged(np.abs(weight) / 3, np.ones(N_ITEMS), zeros, zeros, np.zeros(N_ITEMS), n_grades=1)
-    largest, before, expected = np.zeros(N_ITEMS), set(), []
+    largest, expected = np.zeros(N_ITEMS), []
+    before: set[int] = set()
     for count in range(20, 140, 10):
         largest = np.maximum(largest, strategy_probabilities("influence", judged, expected_count=count))
         chosen = set(np.flatnonzero(number < largest).tolist())
@@ -111,7 +113,7 @@ def test_without_a_tolerance_nothing_is_merely_not_worse() -> None:
     ],
 )
 def test_a_number_off_its_range_is_refused(name: str, value: float, words: str) -> None:
-    given = {"tolerance": 0.02, "cap": 120, "plan": 60, "batch": 10} | {name: value}
+    given: dict[str, Any] = {"tolerance": 0.02, "cap": 120, "plan": 60, "batch": 10} | {name: value}
     with pytest.raises(ValueError, match=words):
         Question(**given)
 

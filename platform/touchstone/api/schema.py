@@ -9,6 +9,7 @@ from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
 from rest_framework import serializers
+from rest_framework.fields import empty
 
 from touchstone.api.scopes import scope_of
 
@@ -75,8 +76,11 @@ class Schema(AutoSchema):
         is_closed = direction == "response" or getattr(serializer, "is_strict", False)
         if is_closed and described.get("type") == "object":
             described.setdefault("additionalProperties", False)
-        if direction == "response":  # an address that nobody has set is empty
-            for part in described.get("properties", {}).values():
+        if direction == "response":
+            properties = described.get("properties", {})
+            if always := {name for name in properties if _is_always_there(serializer, name)}:
+                described["required"] = sorted({*described.get("required", ()), *always})
+            for part in properties.values():  # an address that nobody has set is empty
                 if part.get("format") == "uri":
                     del part["format"]
         return described
@@ -93,6 +97,11 @@ class Schema(AutoSchema):
         ):
             described = {**described, "enum": [*described["enum"], ""]}
         return described
+
+
+def _is_always_there(serializer: Any, name: str) -> bool:
+    """Return whether answers have a field that requests may leave out: a column is, and what has a default."""
+    return isinstance(serializer, serializers.ModelSerializer) or serializer.fields[name].default is not empty
 
 
 def _may_be_blank(field: Any) -> bool:

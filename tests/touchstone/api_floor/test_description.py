@@ -100,3 +100,11 @@ def test_judgments_that_are_sent_together_are_described_one_by_one():
     judgment = schemas["SubmissionRequest"]
     assert judgment["required"] == ["client_token", "token"]
     assert judgment["properties"]["grade"]["type"] == ["integer", "null"]
+
+
+def test_answers_have_what_requests_may_leave_out():
+    schemas = description()["components"]["schemas"]
+    for name in ("ReleaseAnswer", "JudgmentAnswer", "PairAnswer", "EstimateClaimAnswer"):
+        assert schemas[name]["required"] == sorted(schemas[name]["properties"]), name
+    assert "licence" not in schemas["ReleaseRequestRequest"]["required"]
+    assert "detail" not in schemas["CallOutcome"]["required"]

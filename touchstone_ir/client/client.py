@@ -3,28 +3,32 @@
 import hashlib
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, BinaryIO
 
 import httpx
 
-from touchstone_client.answers import (
+from touchstone_ir.client.answers import (
     Answer,
     Comparison,
     Estimate,
     Item,
     Job,
+    Judgment,
     Measures,
+    Outcome,
     Pair,
     Ranking,
     Release,
     RunEstimate,
+    Submission,
 )
-from touchstone_client.faults import DownloadDamaged, JobFailed, JobTimeout
-from touchstone_client.transport import Transport
+from touchstone_ir.client.faults import DownloadDamaged, JobFailed, JobTimeout
+from touchstone_ir.client.transport import Transport
 
+BLOCK = 2**20
 MOST_AT_ONCE = 50  # items claimed, or judgments sent, by one request
 
 
@@ -47,7 +51,7 @@ class Client:
     ) -> None:
         self.http = Transport(address, key, tries=tries, timeout=timeout, transport=transport)
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Client":
         return self
 
     def __exit__(
@@ -126,14 +130,14 @@ class Client:
         items: list[Item] = self._campaign_post(campaign, "claim", {"n": n, "with_text": True})["items"]
         return items
 
-    def send(self, campaign: str, grades: Mapping[str, int | None]) -> list[Answer]:
-        """Send judgments, given by the tokens of their items; None: this could not be judged."""
-        made = [
-            {"token": token, "client_token": str(uuid.uuid4())}
-            | ({"obstacle": "failed"} if grade is None else {"grade": grade})
-            for token, grade in grades.items()
-        ]
-        saved: list[Answer] = []
+    def send(self, campaign: str, grades: Mapping[str, int | None] | Iterable[Submission]) -> list[Outcome]:
+        """Send judgments: grades by the tokens of their items (None: this could not be judged), or whole judgments."""
+        made = (
+            [_submission(token, grade) for token, grade in grades.items()]
+            if isinstance(grades, Mapping)
+            else list(grades)
+        )
+        saved: list[Outcome] = []
         for start in range(0, len(made), MOST_AT_ONCE):
             part = {"judgments": made[start : start + MOST_AT_ONCE]}
             saved += self._campaign_post(campaign, "batch", part)["saved"]
@@ -153,6 +157,25 @@ class Client:
             done += n_saved
         return done
 
+    def judgments(self, campaign: str, **query: Any) -> Iterator[Judgment]:
+        """Return the log of judgments; queries: since, before, topic_id, assessor, grade and other filters."""
+        return self.http.pages(f"campaigns/{campaign}/judgment-log", **query)
+
+    def export(self, campaign: str, kind: str, path: Path, *, prefers_gold: bool = True) -> Path:
+        """Write the judgments as a file: kind is qrels, qrels_jg, prels or crowd. It appears whole or not at all."""
+        address = httpx.URL(
+            f"/api/v1/campaigns/{campaign}/{kind}", params={"prefers_gold": str(prefers_gold).lower()}
+        )
+        part = path.with_name(f"{path.name}.part")
+        try:
+            with self.http.stream(str(address)) as answer, part.open("wb") as stream:
+                for block in answer.iter_bytes():
+                    stream.write(block)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+        return path
+
     # -- numbers --------------------------------------------------------------------------------------------
 
     def measures(self, campaign: str) -> Measures:
@@ -160,11 +183,11 @@ class Client:
         return found
 
     def estimates(self, campaign: str, **query: Any) -> Iterator[Estimate]:
-        """Return estimates; queries: measure, method, run, run_b, pairs (True or False), computation."""
+        """Return estimates; queries: measure, method, run, against, pairs (True or False), computation."""
         return self.http.pages(f"campaigns/{campaign}/estimates", **query)
 
     def comparisons(self, campaign: str, **query: Any) -> Iterator[Pair]:
-        """Return all pairs of runs, each with a sentence; queries: measure, run, run_b, claim, family, adjustment."""
+        """Return all pairs of runs, each with a sentence; queries: measure, run, against, claim, family, adjustment."""
         return self.http.pages(f"campaigns/{campaign}/comparisons", **query)
 
     def compare(
@@ -231,8 +254,7 @@ class Client:
         part = target.with_suffix(".part")
         address = f"campaigns/{campaign}/releases/{release['id']}/download"
         self.http.again(lambda: self._fetch(address, part, release["sha256"]))
-        with part.open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
+        found = _sha256(part)
         if found != release["sha256"]:
             part.unlink()
             raise DownloadDamaged(f"SHA-256 is {found}, not {release['sha256']}: download it again")
@@ -264,6 +286,20 @@ class Client:
     @staticmethod
     def _job(body: Job) -> Job:
         return body
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _submission(token: str, grade: int | None) -> Submission:
+    if grade is None:
+        return {"token": token, "client_token": str(uuid.uuid4()), "obstacle": "failed"}
+    return {"token": token, "client_token": str(uuid.uuid4()), "grade": grade}
 
 
 def _id(job: Job | Answer | str) -> str:

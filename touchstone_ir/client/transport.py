@@ -6,12 +6,12 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import datetime, timezone
 from typing import Any, BinaryIO
 
 import httpx
 
-from touchstone_client.faults import ApiError
+from touchstone_ir.client.faults import ApiError
 
 PATIENCE = {429, 503}  # and 409 where the answer says when to come again
 LONGEST_PAUSE = 60.0
@@ -145,10 +145,14 @@ def _retry_after(answer: httpx.Response) -> float | None:
         seconds = float(given)
     except ValueError:
         try:
-            seconds = (email.utils.parsedate_to_datetime(given) - datetime.now(UTC)).total_seconds()
+            seconds = (email.utils.parsedate_to_datetime(given) - _now()).total_seconds()
         except ValueError:
             return None
     return min(LONGEST_PAUSE, max(0.0, seconds))
+
+
+def _now() -> datetime:
+    return datetime.now(timezone.utc)  # datetime.UTC is of Python 3.11
 
 
 def _json(answer: httpx.Response) -> Any:

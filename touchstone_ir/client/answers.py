@@ -1,6 +1,6 @@
 """The answers as they come, typed. Fields that a newer server adds are in the dictionaries, too."""
 
-from typing import Any, NotRequired, TypedDict
+from typing import Any, Literal, TypedDict
 
 Answer = dict[str, Any]  # of what has no type of its own here
 
@@ -19,10 +19,10 @@ class Job(TypedDict):
 
 
 class Estimate(TypedDict):
-    """A value with its 95 % confidence interval, or the reason why there is none. With `run_b`: run minus run_b."""
+    """A value with its 95 % confidence interval, or the reason why there is none. With `against`: run minus against."""
 
     run: str
-    run_b: str | None
+    against: str | None
     measure: str
     method: str
     value: float | None
@@ -75,7 +75,7 @@ class Pair(ClaimOfPair):
     """The corrected difference of two runs: the claim that is made, and the other one."""
 
     run: str
-    run_b: str
+    against: str
     measure: str
     value: float | None
     low: float | None
@@ -147,15 +147,21 @@ class Release(TypedDict):
     withdrawn_at: str | None
 
 
-class Topic(TypedDict):
+class NamedTopic(TypedDict):
     title: str
-    description: NotRequired[str]
-    narrative: NotRequired[str]
 
 
-class Document(TypedDict):
+class Topic(NamedTopic, total=False):
+    description: str
+    narrative: str
+
+
+class NamedDocument(TypedDict):
     title: str
-    text: NotRequired[str]
+
+
+class Document(NamedDocument, total=False):
+    text: str
 
 
 class Item(TypedDict):
@@ -165,3 +171,60 @@ class Item(TypedDict):
     topic: Topic
     document: Document
     lease_seconds: int
+
+
+Obstacle = Literal["", "unreadable", "language", "topic", "harmful", "other", "failed"]
+
+
+class Named(TypedDict):
+    """The lease that a judgment answers, and a name of your own for it: sent again it is the same judgment."""
+
+    token: str
+    client_token: str
+
+
+class Submission(Named, total=False):
+    """A judgment to send: a grade, or the obstacle that kept it from being judged."""
+
+    grade: int | None
+    obstacle: Obstacle
+    comment: str
+    active_milliseconds: int
+
+
+class Status(TypedDict):
+    """200: it is stored."""
+
+    token: str | None
+    status: int
+
+
+class Outcome(Status, total=False):
+    """What became of a judgment that was sent; where `status` is not 200, `type`, `title` and `detail` say why."""
+
+    grade: int | None
+    obstacle: Obstacle
+    type: str
+    title: str
+    detail: str
+
+
+class Judgment(TypedDict):
+    """A row of the log: who gave which grade to which document. None ever changes; the highest `sequence` counts."""
+
+    id: int
+    item: str
+    topic_id: str
+    doc_id: str
+    assessor: str  # the user name for managers, for researchers a pseudonym
+    tier: str
+    kind: str
+    purpose: str | None
+    sequence: int
+    grade: int | None
+    obstacle: Obstacle
+    comment: str
+    active_milliseconds: int
+    document_version: int | None
+    topic_version: int | None
+    created_at: str

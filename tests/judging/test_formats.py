@@ -1,0 +1,482 @@
+"""Formats of files: each tool's own file is read, written and read back; what is wrong is told with its place."""
+
+import importlib.util
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from judging import formats
+from judging.faults import TrecFormatError
+from judging.formats.kinds import JUDGMENTS, RUNS, TOPICS
+from judging.formats.table import JUDGMENT_FORMATS, RUN_FORMATS, TOPIC_FORMATS
+from judging.recognise import recognise
+from judging.topics import FORMATS as TOPIC_READERS
+
+FILES = Path(__file__).parents[1] / "fixtures/formats"
+# What make.py of the fixtures says: the run in trec_eval's order (d3 before d2, their scores being one), the grades.
+RUN = [
+    ("q1", "d1", 12.5), ("q1", "d3", 7.25), ("q1", "d2", 7.25), ("q1", "d4", 1.0), ("q1", "d5", 0.5),
+    ("q1", "d6", 0.25), ("q2", "d2", 3.0), ("q2", "d1", -1.5),
+]  # fmt: skip
+RANKS = [1, 2, 3, 4, 5, 6, 1, 2]
+GRADES = {("q1", "d1"): 2, ("q1", "d2"): 0, ("q1", "d3"): 1, ("q2", "d1"): 0, ("q2", "d2"): 3}
+LABELS = {("q1", "d1"): 2, ("q1", "d2"): 1, ("q1", "d3"): 0, ("q2", "d1"): 0, ("q2", "d2"): 3}
+RUN_FILES = {
+    "pyterrier.res": ("run", "bm25"),
+    "ranx.trec": ("run", "bm25"),
+    "beir.run": ("run", "bm25"),
+    "pyterrier.minimal.tsv": ("msmarco", "pyterrier.minimal"),
+    "ranx.json": ("json_run", "ranx"),
+    "mteb.predictions.json": ("json_run", "example/bm25"),
+    "pyterrier.csv": ("pyterrier", "bm25"),
+}
+JUDGMENT_FILES = {
+    "ranx.qrels.trec": "qrels",
+    "touchstone.qrels_jg": "qrels_jg",
+    "trec.prels": "prels",
+    "trec.strata": "stratified",
+    "beir.tsv": "beir",
+    "mteb.jsonl": "mteb",
+    "umbrela.jsonl": "umbrela",
+    "crowdkit.csv": "crowd",
+    "touchstone.gold.csv": "gold",
+    "pairs.csv": "pairs",
+}
+
+
+def requests_of(name: str) -> dict:
+    return {"requests": FILES / "umbrela.requests.jsonl"} if name == "umbrela.jsonl" else {}
+
+
+def grades_of(columns: dict) -> dict:
+    return dict(
+        zip(zip(columns["topic_id"], columns["doc_id"], strict=True), list(columns["grade"]), strict=True)
+    )
+
+
+def alike(one: dict, other: dict) -> bool:
+    """Return whether columns have the same names and values."""
+    return one.keys() == other.keys() and all(list(one[name]) == list(other[name]) for name in one)
+
+
+def tool(name: str):
+    """Return a tool's package; a test that needs it is skipped, and says which."""
+    return pytest.importorskip(
+        name, reason=f"{name} is not installed: tests/fixtures/formats/README.md says how"
+    )
+
+
+# -- the table ------------------------------------------------------------------------------------------------
+
+
+def test_every_format_has_a_key_of_its_own_and_words() -> None:
+    keys = [one.key for one in formats.FORMATS]
+    assert len(set(keys)) == len(keys)
+    assert all(one.label and one.help and one.tool for one in formats.FORMATS)
+    assert {one.holds for one in formats.FORMATS} == {RUNS, JUDGMENTS, TOPICS}
+
+
+def test_every_format_but_cranfields_has_a_file_of_its_tool() -> None:
+    named = {form for form, _ in RUN_FILES.values()} | set(JUDGMENT_FILES.values())
+    assert named == {one.key for one in (*RUN_FORMATS, *JUDGMENT_FORMATS)} - {"cranfield"}
+
+
+def test_topic_formats_name_readers_of_topics() -> None:
+    assert {one.reader for one in TOPIC_FORMATS} | {"json"} == set(TOPIC_READERS)
+
+
+@pytest.mark.parametrize(
+    ("name", "key"), [*((n, k) for n, (k, _) in RUN_FILES.items()), *JUDGMENT_FILES.items()]
+)
+def test_a_tools_file_is_recognised_by_its_content(name: str, key: str) -> None:
+    found = recognise("file", (FILES / name).read_bytes())
+    assert (found.file_format, found.is_sure) == (key, True), found.why
+    assert formats.recognised_format(FILES / name).key == key
+
+
+def test_an_unknown_format_is_told_with_those_there_are() -> None:
+    with pytest.raises(
+        ValueError, match=r"format must be one of run, msmarco, json_run, pyterrier, qrels, .*, not 'x'"
+    ):
+        formats.format_of("x")
+    assert formats.format_of("run").label == "TREC run"
+
+
+# -- runs -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", RUN_FILES)
+def test_a_tools_run_is_read_written_and_read_back(name: str, tmp_path: Path) -> None:
+    key, called = RUN_FILES[name]
+    read, columns = formats.read_run_columns(FILES / name)
+    assert read == called
+    pairs = list(zip(columns["topic_id"], columns["doc_id"], strict=True))
+    if key == "msmarco":  # it has ranks alone, in the order of its tool
+        assert [pair[1] for pair in pairs] == ["d1", "d3", "d2", "d4", "d5", "d6", "d2", "d1"]
+    else:
+        assert [(*pair, score) for pair, score in zip(pairs, columns["score"], strict=True)] == RUN
+    assert columns["rank"].tolist() == RANKS
+    assert (columns["score"].dtype, columns["rank"].dtype) == (np.float64, np.int64)
+    for form in RUN_FORMATS:
+        path = tmp_path / f"again.{form.key}"
+        formats.write(columns, path, format=form.key, name=read)
+        again, written = formats.read_run_columns(path, format=form.key)
+        assert (again == read) is form.names_run
+        assert written["doc_id"] == columns["doc_id"]
+        assert written["rank"].tolist() == RANKS
+        assert form.key == "msmarco" or written["score"].tolist() == columns["score"].tolist()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # ranx leaves files open
+def test_ranx_reads_what_is_written(tmp_path: Path) -> None:
+    ranx = tool("ranx")
+    _, columns = formats.read_run_columns(FILES / "ranx.json")
+    formats.write(columns, tmp_path / "a.json", format="json_run")
+    formats.write(columns, tmp_path / "a.trec", format="run", name="bm25")
+    scores = {"q1": {doc: score for topic, doc, score in RUN if topic == "q1"}, "q2": {"d2": 3.0, "d1": -1.5}}
+    assert ranx.Run.from_file(str(tmp_path / "a.json")).to_dict() == scores
+    assert ranx.Run.from_file(str(tmp_path / "a.trec")).to_dict() == scores
+
+
+def test_pyterrier_reads_what_is_written(tmp_path: Path) -> None:
+    pt, pandas = tool("pyterrier"), tool("pandas")
+    name, columns = formats.read_run_columns(FILES / "pyterrier.csv")
+    formats.write(columns, tmp_path / "a.csv", format="pyterrier", name=name)
+    formats.write(columns, tmp_path / "a.res", format="run", name=name)
+    frame = pandas.read_csv(tmp_path / "a.csv")
+    read = pt.io.read_results(str(tmp_path / "a.res"))
+    for found in (frame, read):
+        assert sorted(zip(found.qid, found.docno, found.score, strict=True)) == sorted(RUN)
+    assert frame["rank"].tolist() == [rank - 1 for rank in RANKS]
+
+
+def test_trec_eval_scores_the_run_as_it_is_written() -> None:
+    pytrec_eval = tool("pytrec_eval")
+    stream = io.BytesIO()
+    formats.write(formats.read_run_columns(FILES / "ranx.json")[1], stream, format="run")
+    run = pytrec_eval.parse_run(io.StringIO(stream.getvalue().decode()))
+    qrels = {"q1": {"d1": 2, "d2": 0, "d3": 1}, "q2": {"d1": 0, "d2": 3}}
+    found = pytrec_eval.RelevanceEvaluator(qrels, {"P_5"}).evaluate(run)
+    assert {topic: values["P_5"] for topic, values in found.items()} == {"q1": 0.4, "q2": 0.2}
+
+
+def test_a_run_of_several_tags_needs_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "two.run"
+    path.write_text("1 Q0 a 1 2 x\n1 Q0 b 2 1 y\n")
+    with pytest.raises(
+        TrecFormatError, match=r"two.run:2:12: one run tag a file: 'y' after 'x'; give the run a name"
+    ):
+        formats.read_run_columns(path)
+    name, columns = formats.read_run_columns(path, name="mine")
+    assert (name, columns["doc_id"]) == ("mine", ["a", "b"])
+    path.write_text("qid,docno,rank,score,name\n1,a,1,2,x\n1,b,2,1,y\n")
+    with pytest.raises(
+        TrecFormatError, match=r"two.run:3:3: one run a file: 'y' after 'x'; give the run a name"
+    ):
+        formats.read_run_columns(path)
+    assert formats.read_run_columns(path, name="mine")[0] == "mine"
+
+
+def test_a_fast_and_a_slow_pass_over_a_json_run_read_the_same() -> None:
+    spaced = json.dumps({"7": {"a": 1, "b": 2.5}, "8": {"c": -3}}, indent=3).encode()
+    name, columns = formats.read_run_columns(io.BytesIO(spaced), format="json_run", name="x")
+    assert (name, columns["topic_id"], columns["doc_id"]) == ("x", ["7", "7", "8"], ["b", "a", "c"])
+
+
+# (what is wrong, the format, and the error)
+BAD_RUNS = {
+    "nan in a run": ("1 Q0 a 1 nan x\n", "run", "f:1:10: score must be a finite number, not 'nan'"),
+    "pair twice in a run": ("1 Q0 a 1 2 x\n1 Q0 a 2 1 x\n", "run",
+                            "f:2:6: document a of topic 1 occurs twice (first on line 1)"),
+    "rank twice": ("1 a 1\n1 b 1\n", "msmarco", "f:2:5: rank 1 of topic 1 occurs twice (first on line 1)"),
+    "no rank": ("1 a 1\n1 b x\n", "msmarco", "f:2:5: rank must be a whole number from 0, not 'x'"),
+    "pair twice in three columns": ("1 a 1\n1 a 2\n", "msmarco",
+                                    "f:2:3: document a of topic 1 occurs twice (first at 1:3)"),
+    "nan in JSON": ('{"1": {"a": NaN}}', "json_run", "f:1:13: score must be a finite number, not 'nan'"),
+    "a word in JSON": ('{"1": {"a": 1,\n  "b": "2"}}', "json_run", "f:2:8: score must be a finite number, not '2'"),
+    "truth in JSON": ('{"1": {"a": true}}', "json_run", "f:1:13: score must be a finite number, not 'True'"),
+    "document twice in JSON": ('{"1": {"a": 1,\n"a": 2}}', "json_run",
+                               "f:2:1: 'a' occurs twice in topic 1 (first at 1:8)"),
+    "topic twice in JSON": ('{"1": {"a": 1}, "1": {"b": 1}}', "json_run",
+                            "f:1:17: '1' occurs twice in the file (first at 1:2)"),
+    "a blank id in JSON": ('{"1": {"a b": 1}}', "json_run",
+                           "f:1:8: document id 'a b' holds white space or a control character"),
+    "cut off": ('{"1": {"a": 1}', "json_run", "f:1:15: malformed JSON (Expecting ',' delimiter)"),
+    "more behind": ('{"1": {"a": 1}}\n{}', "json_run", "f:2:1: expected nothing behind the JSON object"),
+    "no object": ('{"1": [1]}', "json_run",
+                  'f:1:7: topic 1 must be a JSON object: a run is {"topic": {"document": score}}'),
+    "two splits": ('{"mteb_model_meta": {}, "default": {"dev": {}, "test": {}}}', "json_run",
+                   "f:1:1: MTEB's predictions of one split are one run; this file has dev, test"),
+    "nothing": ("{}", "json_run", "f:1:1: no lines in the run"),
+    "no document": ("qid,rank,score\n1,1,2\n", "pyterrier",
+                    "f:1:1: no column named docno or doc_id or pid or document; its columns are qid, rank, score"),
+    "doubly named": ("qid,docno,qid,score\n1,a,1,2\n", "pyterrier", "f:1:1: two columns have the same name: 'qid'"),
+    "two topics": ("qid,topic_id,docno,score\n1,1,a,2\n", "pyterrier",
+                   "f:1:1: the columns qid and topic_id mean the same: leave one out"),
+    "nan in a table": ("qid,docno,score\n1,a,NaN\n", "pyterrier", "f:2:5: score must be a finite number, not 'NaN'"),
+    "an empty score": ("qid,docno,score\n1,a,\n", "pyterrier", "f:2:5: score must be a finite number, not ''"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BAD_RUNS)
+def test_a_bad_run_is_told_with_its_place(what: str) -> None:
+    text, key, message = BAD_RUNS[what]
+    stream = io.BytesIO(text.encode())
+    stream.name = "f"
+    with pytest.raises(TrecFormatError) as caught:
+        formats.read_run_columns(stream, format=key)
+    assert str(caught.value) == message
+
+
+# -- judgments ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", JUDGMENT_FILES)
+def test_a_tools_judgments_are_read_written_and_read_back(name: str, tmp_path: Path) -> None:
+    key = JUDGMENT_FILES[name]
+    columns = formats.read_judgment_columns(FILES / name, **requests_of(name))
+    expected = LABELS if key in ("umbrela", "pairs") else GRADES
+    found = grades_of(columns)
+    if key == "qrels_jg":
+        assert list(columns["grade"]) == [2, 1, 0, 0, 3]
+        assert columns["assessor"] == ["ann", "ben", "ann", "ben", "ben"]
+    elif key == "gold":
+        assert found == {("q1", "d1"): 2, ("q1", "d2"): None, ("q1", "d3"): 1}
+    else:
+        assert {pair: grade for pair, grade in found.items() if grade is not None} == expected
+    if all(grade is not None for grade in found.values()):
+        assert columns["grade"].dtype == np.int64
+    path = tmp_path / f"again.{key}"
+    formats.write(columns, path, format=key)
+    assert alike(formats.read_judgment_columns(path, format=key), columns)
+
+
+def test_samples_have_their_probabilities() -> None:
+    prels = formats.read_judgment_columns(FILES / "trec.prels")
+    assert prels["probability"].tolist() == [0.5, 0.25, 1.0, 0.125, 0.5]
+    strata = formats.read_judgment_columns(FILES / "trec.strata")
+    assert strata["probability"].tolist() == [1.0, 0.5, 1.0, 0.5, 1.0, 1.0]
+    assert strata["grade"] == [2, 0, 1, None, 0, 3]
+    assert strata["stratum"].tolist() == [1, 2, 1, 2, 1, 1]
+
+
+def test_a_stratum_without_a_sampled_document_is_refused() -> None:
+    stream = io.BytesIO(b"1 0 a 1 2\n1 0 b 2 -1\n")
+    with pytest.raises(TrecFormatError, match=r"stream:2:7: stratum 2 of topic 1 has no sampled document"):
+        formats.read_judgment_columns(stream, format="stratified")
+
+
+def test_labels_stand_beside_the_truth() -> None:
+    columns = formats.read_judgment_columns(FILES / "pairs.csv")
+    assert columns["judge"].tolist() == [2, 1, 0, 0, 3]
+    assert columns["truth"] == [2, 0, None, None, 3]
+
+
+def test_a_map_changes_grades_and_leaves_lines_out() -> None:
+    lines = io.BytesIO(b"1 0 a -2\n1 0 b -1\n1 0 c 1\n1 0 d 2\n")
+    columns = formats.read_judgment_columns(lines, format="qrels", grades={-2: 0, -1: None, 2: 1})
+    assert grades_of(columns) == {("1", "a"): 0, ("1", "c"): 1, ("1", "d"): 1}
+    pairs = io.BytesIO(b"topic,doc,judge,truth\n1,a,2,2\n1,b,-1,0\n1,c,0,-1\n")
+    columns = formats.read_judgment_columns(pairs, format="pairs", grades={2: 1, -1: None})
+    assert columns == {
+        "topic_id": ["1", "1"],
+        "doc_id": ["a", "c"],
+        "grade": pytest.approx([1, 0]),
+        "judge": pytest.approx([1, 0]),
+        "truth": [1, None],
+    }
+
+
+def test_umbrelas_records_need_their_ids() -> None:
+    with pytest.raises(TrecFormatError, match=r"umbrela.jsonl:1:1: umbrela's record names no qid and docid"):
+        formats.read_judgment_columns(FILES / "umbrela.jsonl")
+    with pytest.raises(ValueError, match="requests are for umbrela's judgments, not for qrels"):
+        formats.read_judgment_columns(FILES / "ranx.qrels.trec", requests=FILES / "umbrela.requests.jsonl")
+    other = io.BytesIO(b'{"query": {"qid": "1", "text": "other"}, "candidates": []}\n')
+    with pytest.raises(
+        TrecFormatError, match=r"umbrela.jsonl:1:1: the requests have no such query and passage left"
+    ):
+        formats.read_judgment_columns(FILES / "umbrela.jsonl", requests=other)
+
+
+def test_what_umbrela_could_not_read_has_no_grade() -> None:
+    lines = [
+        {"qid": "1", "docid": one, "query": "", "passage": "", "judgment": grade, "result_status": status}
+        for one, grade, status in (("a", 2, 1), ("b", 0, 0), ("c", 0, 1))
+    ]
+    stream = io.BytesIO("".join(json.dumps(line) + "\n" for line in lines).encode())
+    columns = formats.read_judgment_columns(stream)
+    assert grades_of(columns) == {("1", "a"): 2, ("1", "c"): 0}
+    assert columns["assessor"] == ["umbrela", "umbrela"]
+
+
+def test_crowdkit_aggregates_what_is_written(tmp_path: Path) -> None:
+    aggregation, pandas = tool("crowdkit.aggregation"), tool("pandas")
+    formats.write(formats.read_judgment_columns(FILES / "crowdkit.csv"), tmp_path / "a.csv", format="crowd")
+    labels = aggregation.MajorityVote().fit_predict(pandas.read_csv(tmp_path / "a.csv"))
+    assert labels.to_dict() == {" ".join(pair): grade for pair, grade in GRADES.items()}
+
+
+def test_beir_reads_what_is_written(tmp_path: Path) -> None:
+    loader = tool("beir.datasets.data_loader")
+    columns = formats.read_judgment_columns(FILES / "mteb.jsonl")
+    (tmp_path / "qrels").mkdir()
+    formats.write(columns, tmp_path / "qrels/test.tsv", format="beir")
+    reading = loader.GenericDataLoader(data_folder=str(tmp_path))
+    reading.qrels_file = str(tmp_path / "qrels/test.tsv")
+    reading._load_qrels()
+    assert reading.qrels == {"q1": {"d1": 2, "d2": 0, "d3": 1}, "q2": {"d1": 0, "d2": 3}}
+
+
+def test_datasets_reads_what_is_written(tmp_path: Path) -> None:
+    datasets = tool("datasets")
+    formats.write(formats.read_judgment_columns(FILES / "beir.tsv"), tmp_path / "a.jsonl", format="mteb")
+    found = datasets.load_dataset(
+        "json", data_files=str(tmp_path / "a.jsonl"), split="train", cache_dir=str(tmp_path / "c")
+    )
+    assert {(one["query-id"], one["corpus-id"]): one["score"] for one in found} == GRADES
+
+
+@pytest.mark.parametrize(
+    ("name", "key"), [("ranx.qrels.trec", "qrels"), ("mteb.jsonl", "qrels"), ("beir.tsv", "qrels")]
+)
+def test_ir_measures_reads_the_grades_as_qrels(name: str, key: str, tmp_path: Path) -> None:
+    ir_measures = tool("ir_measures")
+    formats.write(formats.read_judgment_columns(FILES / name), tmp_path / "a.qrels", format=key)
+    found = ir_measures.read_trec_qrels(str(tmp_path / "a.qrels"))
+    assert {(one.query_id, one.doc_id): one.relevance for one in found} == GRADES
+
+
+BAD_JUDGMENTS = {
+    "a pair twice": ("1 0 a 1\n1 0 a 0\n", "qrels", "f:2:5: document a of topic 1 occurs twice (first on line 1)"),
+    "probability 0": ("1 a 1 1 0\n", "prels", "f:1:9: inclusion probability must be in (0, 1], not 0"),
+    "nan": ('{"query-id": "1", "corpus-id": "a", "score": NaN}\n', "mteb",
+            "f:1:37: score must be an integer in -127..127, not 'nan'"),
+    "half a grade": ('{"query-id": "1", "corpus-id": "a", "score": 0.5}\n', "mteb",
+                     "f:1:37: score must be an integer in -127..127, not '0.5'"),
+    "no topic": ('{"corpus-id": "a", "score": 1}\n', "mteb", "f:1:1: no key query-id"),
+    "a pair twice in JSON": ('{"query-id": "1", "corpus-id": "a", "score": 1}\n' * 2, "mteb",
+                             "f:2:19: document a of topic 1 occurs twice (first on line 1)"),
+    "no judge": ("topic,doc,truth\n1,a,1\n", "pairs", "f:1:1: no column named judge"),
+    "no label": ("topic,doc,judge,truth\n1,a,,1\n", "pairs", "f:2:5: judge must be an integer in -127..127, not ''"),
+    "a pair twice in a table": ("topic,doc,judge,truth\n1,a,1,1\n1,a,1,\n", "pairs",
+                                "f:3:3: document a of topic 1 occurs twice (first on line 2)"),
+    "nothing": ("topic,doc,judge,truth\n", "pairs", "f:1:1: no judgments in the file"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BAD_JUDGMENTS)
+def test_bad_judgments_are_told_with_their_place(what: str) -> None:
+    text, key, message = BAD_JUDGMENTS[what]
+    stream = io.BytesIO(text.encode())
+    stream.name = "f"
+    with pytest.raises(TrecFormatError) as caught:
+        formats.read_judgment_columns(stream, format=key)
+    assert str(caught.value) == message
+
+
+# -- the wrong reader -----------------------------------------------------------------------------------------
+
+
+def test_a_file_of_another_kind_is_told_with_its_reader(tmp_path: Path) -> None:
+    with pytest.raises(
+        TrecFormatError, match=r"trec:1:1: this holds judgments \(qrels\): read_qrels reads it"
+    ):
+        formats.read_run_columns(FILES / "ranx.qrels.trec")
+    with pytest.raises(
+        TrecFormatError, match=r"ranx.json:1:1: this holds runs \(JSON run\): read_run reads it"
+    ):
+        formats.read_judgment_columns(FILES / "ranx.json")
+    topics = tmp_path / "queries.tsv"
+    topics.write_text("query_id\tquery\n7\tblack bear attacks\n")
+    with pytest.raises(TrecFormatError, match=r"queries.tsv:1:1: this holds topics .*: read_topics reads it"):
+        formats.read_judgment_columns(topics)
+    with pytest.raises(ValueError, match="the format qrels holds judgments: read_qrels reads it"):
+        formats.read_run_columns(FILES / "ranx.trec", format="qrels")
+
+
+def test_a_name_decides_between_formats_that_a_content_allows(tmp_path: Path) -> None:
+    lines = "7 1 a 1\n7 2 b 0\n"  # who judged, or a number that means nothing?
+    (tmp_path / "a.qrels").write_text(lines)
+    (tmp_path / "a.txt").write_text(lines)
+    assert formats.recognised_format(tmp_path / "a.qrels").key == "qrels"
+    with pytest.raises(
+        TrecFormatError,
+        match=r"a.txt:1:1: Judgments: is the second .* Name one of the formats qrels, qrels_jg",
+    ):
+        formats.read_judgment_columns(tmp_path / "a.txt")
+    assert len(formats.read_judgment_columns(tmp_path / "a.txt", format="qrels")["grade"]) == 2
+
+
+def test_topics_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "queries.jsonl"
+    path.write_text('{"_id": "7", "text": "black bear attacks"}\n')
+    assert formats.read_topic_columns(path) == {
+        "topic_id": ["7"], "title": ["black bear attacks"], "description": [""], "narrative": [""],
+    }  # fmt: skip
+
+
+# -- writing and converting -----------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_written_is_refused_and_leaves_no_file(tmp_path: Path) -> None:
+    columns = {"topic_id": ["1"], "doc_id": ["a b"], "grade": [1]}
+    path = tmp_path / "a.qrels"
+    with pytest.raises(
+        ValueError, match="document id must be one word to be written in a TREC file, not 'a b'"
+    ):
+        formats.write(columns, path, format="qrels")
+    with pytest.raises(ValueError, match="prels needs the column probability, which is missing"):
+        formats.write(columns, path, format="prels")
+    with pytest.raises(ValueError, match="the format cranfield only comes in"):
+        formats.write(columns, path, format="cranfield")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_conversion_finds_both_formats_by_itself(tmp_path: Path) -> None:
+    (made,) = formats.convert(FILES / "mteb.jsonl", tmp_path / "gold.qrels")
+    assert made.read_text() == "q1 0 d1 2\nq1 0 d2 0\nq1 0 d3 1\nq2 0 d1 0\nq2 0 d2 3\n"
+    (packed,) = formats.convert(FILES / "ranx.json", tmp_path / "a.run.gz", name="mine")
+    assert formats.read_run_columns(packed)[0] == "mine"
+    (table,) = formats.convert(FILES / "crowdkit.csv", tmp_path / "again.csv")
+    assert table.read_bytes() == (FILES / "crowdkit.csv").read_bytes()
+    with pytest.raises(ValueError, match=r"the ending of a\.txt tells no format of judgments"):
+        formats.convert(made, tmp_path / "a.txt")
+    with pytest.raises(ValueError, match="judgments cannot be written as run, which holds runs"):
+        formats.convert(made, tmp_path / "a.txt", to_format="run")
+
+
+def test_a_table_of_labels_and_truth_becomes_labels_and_gold(tmp_path: Path) -> None:
+    labels, gold = formats.convert(FILES / "pairs.csv", tmp_path / "j.qrels")
+    assert (labels.name, gold.name) == ("j.labels.qrels", "j.gold.qrels")
+    assert labels.read_text() == "q1 0 d1 2\nq1 0 d2 1\nq1 0 d3 0\nq2 0 d1 0\nq2 0 d2 3\n"
+    assert gold.read_text() == "q1 0 d1 2\nq1 0 d2 0\nq2 0 d2 3\n"
+
+
+def test_a_polars_frame_is_written_as_columns_are() -> None:
+    stream = io.BytesIO()
+    formats.write(pl.DataFrame({"topic_id": ["1"], "doc_id": ["a"], "grade": [2]}), stream, format="mteb")
+    assert stream.getvalue() == b'{"query-id": "1", "corpus-id": "a", "score": 2}\n'
+
+
+# -- ir_datasets ----------------------------------------------------------------------------------------------
+
+
+def test_a_data_set_needs_ir_datasets(monkeypatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "ir_datasets", None)
+    with pytest.raises(
+        formats.MissingPackageError, match="needs the package ir_datasets, which is not installed"
+    ):
+        formats.read_judgment_columns("ir_datasets:beir/scifact/test")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ir_datasets") is None, reason="ir_datasets is not installed")
+def test_an_unknown_data_set_is_refused() -> None:
+    with pytest.raises(
+        TrecFormatError, match="ir_datasets:nothing/such:1:1: ir_datasets has no such data set"
+    ):
+        formats.read_judgment_columns("ir_datasets:nothing/such")

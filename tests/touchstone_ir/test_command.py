@@ -1,0 +1,178 @@
+"""The command `touchstone`: what it writes, and with which code it ends."""
+
+import argparse
+import csv
+import json
+
+import pytest
+
+import touchstone_ir as ts
+from touchstone_ir.command import main, parser
+from touchstone_ir.commands import COMMANDS, grade_map
+from touchstone_ir.description import description
+
+N_TOPICS, N_DOCS = 10, 10
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two runs, labels of which every fifth is wrong, and the truth."""
+    made = tmp_path_factory.mktemp("library")
+    runs = {"a": [], "b": []}
+    labels, truth = [], {}
+    for topic in range(N_TOPICS):
+        for doc in range(N_DOCS):
+            grade = int((doc * 7 + topic) % 10 < 4)
+            truth[f"t{topic}", f"d{doc}"] = grade
+            wrong = (topic * N_DOCS + doc) % 5 == 0
+            labels.append(f"t{topic} 0 d{doc} {1 - grade if wrong else grade}")
+            runs["a"].append(f"t{topic} Q0 d{doc} 0 {(doc * 3 + topic) % 10} a")
+            runs["b"].append(f"t{topic} Q0 d{doc} 0 {10 * grade + (doc + topic) % 3} b")
+    for name, lines in runs.items():
+        (made / f"{name}.run").write_text("\n".join(lines) + "\n")
+    (made / "labels.qrels").write_text("\n".join(labels) + "\n")
+    return made, truth
+
+
+def fill_in(path, truth):
+    with path.open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    with path.open("w", newline="") as lines:
+        writer = csv.DictWriter(lines, list(rows[0]))
+        writer.writeheader()
+        writer.writerows({**row, "grade": truth[row["topic"], row["doc"]]} for row in rows)
+
+
+def run(*arguments):
+    return main([str(argument) for argument in arguments])
+
+
+def test_the_way_from_labels_to_a_plan_is_a_few_commands(folder, tmp_path, capsys):
+    made, truth = folder
+    a, b, labels = made / "a.run", made / "b.run", made / "labels.qrels"
+    audit, result = tmp_path / "audit.csv", tmp_path / "result.json"
+    assert run("audit", a, b, "-m", "P@5", "--labels", labels, "-n", 40, "--seed", 7, "-o", audit) == 0
+    assert audit.read_text().startswith("topic,doc,probability,batch,grade\n")
+    fill_in(audit, truth)
+    asked = ["-m", "P@5", "--labels", labels, "--gold", audit]
+    assert run("compare", a, b, *asked, "--output", "json", "-o", result) == 0
+    row = json.loads(result.read_text())["rows"][0]
+    assert (row["run"], row["against"], row["verdict"]) == ("b", "a", "b is higher")
+    same = ts.compare([a, b], "P@5", labels=labels, gold=audit).frame.row(0, named=True)
+    assert (row["value"], row["low"], row["p"]) == (same["value"], same["low"], same["p"])
+    assert run("plan", result, "--budget", 100) == 0
+    assert "half_width_now" in capsys.readouterr().out
+    for output in ("table", "csv", "latex", "markdown"):
+        assert run("compare", a, b, *asked, "--output", output) == 0
+        assert "P(rel=1)@5" in capsys.readouterr().out.replace("\\", "").replace("\\_", "_")
+    assert run("estimate", a, b, *asked) == 0
+    assert run("rank", a, b, *asked) == 0
+    assert "tau" in capsys.readouterr().out
+
+
+def test_a_design_is_drawn_and_topped_up(folder, tmp_path):
+    made, truth = folder
+    a, b = made / "a.run", made / "b.run"
+    small, large = tmp_path / "small.json", tmp_path / "large.json"
+    assert run("design", a, b, "-m", "DCG@5", "--budget", 30, "-o", small) == 0
+    assert run("design", a, b, "-m", "DCG@5", "--budget", 50, "-o", large) == 0
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    assert run("draw", small, "--seed", 3, "-o", first) == 0
+    assert run("draw", large, "--seed", 3, "--earlier", first, "-o", second) == 0
+    fill_in(second, truth)
+    assert run("compare", a, b, "-m", "DCG@5", "--gold", second, "-o", tmp_path / "out") == 0
+    assert "b is higher" in (tmp_path / "out").read_text()
+
+
+def test_a_plot_is_written_beside_the_result(folder, tmp_path):
+    made, _ = folder
+    asked = [
+        "-m",
+        "P@5",
+        "--labels",
+        made / "labels.qrels",
+        "--plot",
+        tmp_path / "x.svg",
+        "-o",
+        tmp_path / "x.txt",
+    ]
+    assert run("compare", made / "a.run", made / "b.run", *asked) == 0
+    assert (tmp_path / "x.svg").read_text().startswith("<svg")
+
+
+def test_a_file_is_converted_by_its_ending(folder, tmp_path):
+    made, _ = folder
+    assert run("convert", made / "a.run", "-o", tmp_path / "a.json") == 0
+    first = ts.read_run(made / "a.run")
+    again = ts.read_run(tmp_path / "a.json", name="a")
+    assert again.select("topic", "doc", "rank").equals(first.select("topic", "doc", "rank"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["compare", "a.run", "b.run", "-m", "P@5"], "give labels=, gold= or both"),
+        (["compare", "a.run", "none.run", "-m", "P@5", "--labels", "labels.qrels"], "none.run"),
+        (["compare", "a.run", "-m", "P@5", "--labels", "labels.qrels"], "at least two runs"),
+        (["estimate", "a.run", "-m", "infAP", "--labels", "labels.qrels"], "not served"),
+        (["estimate", "a.run", "-m", "P@5", "--labels", "b.run"], "read_run"),
+        (["estimate", "a.run", "-m", "P@5", "--labels", "labels.qrels", "--grades", "1"], "--grades"),
+        (
+            ["audit", "a.run", "-m", "P@5", "--labels", "labels.qrels", "-n", "0", "--seed", "1"],
+            "n must be at least 1",
+        ),
+        (["design", "a.run", "b.run", "-m", "P@5", "--budget", "0", "-o", "x.json"], "budget"),
+        (["draw", "labels.qrels", "--seed", "1"], "no design"),
+        (["plan", "labels.qrels", "--budget", "1"], "no result"),
+        (["verify", "labels.qrels"], "labels.qrels"),
+        (["evaluate", "labels.qrels", "a.run", "P@5"], "labels.qrels"),
+    ],
+)
+def test_bad_input_ends_with_2_and_one_line_of_words(folder, monkeypatch, capsys, arguments, words):
+    made, _ = folder
+    monkeypatch.chdir(made)
+    before = sorted(path.name for path in made.iterdir())
+    assert main(arguments) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith(f"touchstone {arguments[0]}: ")
+    assert words in told.err
+    assert sorted(path.name for path in made.iterdir()) == before
+
+
+def test_a_result_of_refusals_alone_ends_with_5(folder, tmp_path):
+    made, _ = folder
+    few = tmp_path / "few.csv"
+    few.write_text("topic,doc,probability,grade\nt0,d0,0.5,1\n")
+    asked = ["-m", "P@5", "--labels", made / "labels.qrels", "--gold", few, "-o", tmp_path / "out"]
+    assert run("compare", made / "a.run", made / "b.run", *asked) == 5
+
+
+def test_grades_may_be_given_another_meaning():
+    assert grade_map("-2=0,-1=") == {-2: 0, -1: None}
+    with pytest.raises(ValueError, match="is not of the form"):
+        grade_map("2")
+
+
+def test_the_description_has_what_the_parser_has():
+    whole = parser()
+    (choices,) = (one for one in whole._actions if isinstance(one, argparse._SubParsersAction))
+    told = {one["name"]: one for one in description()["commands"]}
+    assert list(told) == [one.name for one in COMMANDS] == list(choices.choices)
+    for name, one in choices.choices.items():
+        flags = {flag for action in one._actions for flag in action.option_strings} - {"-h", "--help"}
+        assert {flag for argument in told[name]["arguments"] for flag in argument["flags"]} == flags
+    steps = [step["name"] for step in told["gate"]["steps"]]
+    assert steps == ["start", "next", "answer", "status"]
+    used = {code for one in told.values() for code in one["exit_codes"]}
+    assert {str(code) for code in used} == set(description()["exit_codes"])
+
+
+def test_the_names_of_the_package_are_all_there_and_documented():
+    assert len(ts.__all__) == 15
+    for name in ts.__all__:
+        words = getattr(ts, name).__doc__
+        assert words, name
+    assert set(ts.__all__) <= set(dir(ts))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        ts.nothing  # noqa: B018
