@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from contents import REQUIRED, Unfit, guests_at_once, left_out, read_modules, shipped_modules
+from contents import REQUIRED, Need, Unfit, guests_at_once, left_out, needs_of, read_modules, shipped_modules
 from hook import write_files
 from packaging.requirements import Requirement
 from pure_modules import FACADE, REPOSITORY, pure_modules
@@ -180,17 +180,19 @@ def numbers_of_tree() -> dict[str, Any]:
 # -- what is compared -----------------------------------------------------------------------------------------
 
 
-def count_examples() -> int:
-    """Return how many examples the files of the tree have that are in the wheel."""
-    parser, count = doctest.DocTestParser(), 0
-    for name, module in shipped_modules(REPOSITORY).items():
+def count_examples(*, has_guests: bool) -> int:
+    """Return how many examples the files of the wheel have, of those that need guests or of the others."""
+    modules = shipped_modules(REPOSITORY)
+    guests, parser, count = guests_at_once(modules), doctest.DocTestParser(), 0
+    for name, module in modules.items():
+        if name.endswith("__main__") or bool(guests[name]) != has_guests:
+            continue
         tree = ast.parse(module.source)
         in_classes = [node for top in tree.body if isinstance(top, ast.ClassDef) for node in top.body]
         for node in (tree, *tree.body, *in_classes):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and not name.endswith(
-                "__main__"
-            ):
-                count += len(parser.get_examples(ast.get_docstring(node) or ""))
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                examples = parser.get_examples(ast.get_docstring(node) or "")
+                count += sum(doctest.SKIP not in example.options for example in examples)
     return count
 
 
@@ -241,7 +243,7 @@ def test_the_wheel_is_the_tree_on_the_python_that_runs_this(
     assert installed.returncode == 0, installed.stderr
     answer = assert_as_the_tree(own_python, numbers_of_tree)
     assert answer["python"].startswith(f"{OWN}.")
-    assert answer["examples"] == count_examples() > 300
+    assert answer["examples"] == count_examples(has_guests=False) > 300
     assert len(numbers_of_tree["audit"]) > 80
     assert numbers_of_tree["compare"][0]["value"] is not None
 
@@ -268,13 +270,13 @@ def test_the_wheel_is_the_tree_on_other_pythons(
 def test_what_stands_behind_an_extra_works_with_it(wheel: Path, tmp_path: Path) -> None:
     behind = {name: guests for name, guests in names_in_wheel().items() if guests}
     needed = {guest for guests in behind.values() for guest in guests}
-    assert FACADE not in behind
-    if not behind:
-        return
+    assert behind["touchstone_ir.client"] == {"httpx"}
+    assert not {FACADE, f"{FACADE}.command", f"{FACADE}.numbers"} & behind.keys()
     python = python_with({*REQUIRED, *needed}, tmp_path)
     assert pip(python, "--no-deps", "--no-index", str(wheel)).returncode == 0
     answer = answer_of(python, {"modules": sorted(behind)})
     assert answer["failed"] == answer["wrong"] == {}
+    assert answer["examples"] == count_examples(has_guests=True)
 
 
 def test_the_wheel_has_one_name_and_asks_for_three_packages(wheel: Path) -> None:
@@ -359,6 +361,27 @@ def test_a_facade_module_may_need_an_extra_and_says_so(tree: Path) -> None:
     guests = guests_at_once(shipped_modules(tree))
     assert guests["touchstone_ir.client"] == guests["touchstone_ir.planted"] == {"httpx"}
     assert guests[FACADE] == set()
+
+
+@pytest.mark.parametrize(
+    ("source", "is_at_once"),
+    [
+        ("import httpx\n", True),
+        ("class Late:\n    import httpx\n", True),
+        ("try:\n    import httpx\nexcept ImportError as lack:\n    raise OSError from lack\n", True),
+        ("try:\n    import httpx\nexcept ImportError:\n    httpx = None\n", False),
+        ("with suppress(ImportError):\n    importlib.import_module('httpx')\n", False),
+        ("def late():\n    import httpx\n", False),
+    ],
+)
+def test_what_must_be_there_at_once_is_told_from_what_may_come_later(source: str, is_at_once: bool) -> None:
+    assert [(need.top, need.is_at_once) for need in needs_of(source, "")] == [("httpx", is_at_once)]
+
+
+def test_imports_for_the_type_checker_do_not_count() -> None:
+    assert needs_of("if TYPE_CHECKING:\n    import nh3\nelse:\n    import json\n", "") == (
+        Need("json", True),
+    )
 
 
 HIDDEN = "__import__('samp' + 'ling.draws', fromlist=['draws'])"
