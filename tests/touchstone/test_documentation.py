@@ -149,8 +149,7 @@ def test_the_documentation_builds_without_a_warning_and_loads_nothing_from_elsew
             "-m",
             "mkdocs",
             "build",
-            "--strict",
-            "--quiet",
+            "--strict",  # without --quiet, which would hide warnings from it
             "--site-dir",
             str(tmp_path / "site"),
         ],
