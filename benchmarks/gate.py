@@ -46,7 +46,7 @@ from analytics.estimation.estimate import Estimate, Refusal
 from analytics.estimation.samples import AuditSample, Labels
 from analytics.planning.gating import BETTER, NOT_WORSE, UNDECIDED, WORSE, GateBatch, Question
 from sampling.measures.registry import parse_linear
-from touchstone_ir.gates.difference import corrected_difference, labelled_arrays
+from touchstone_ir.gate_difference import corrected_difference, labelled_arrays
 
 ASKED = Question(tolerance=0.02, cap=400, plan=120, batch=10)
 STRICT = Question(tolerance=0.0, cap=400, plan=120, batch=10)  # as with --require better
