@@ -164,11 +164,11 @@ def measured_runs(
     """Return every measure of all runs and pairs."""
     wanted = measures_of(measures)
     table = runs_of(runs)
-    said = _judgments(labels)
-    checked = _truth(said) if gold is None else _judgments(gold)
+    said = judgments_of(labels)
+    checked = _truth(said) if gold is None else judgments_of(gold)
     if gold is not None and checked is not None and "truth" in checked.columns:
         checked = _truth(checked)
-    known = knowledge_of(said, checked, _judgments(draw, graded=False), gold_chosen)
+    known = knowledge_of(said, checked, judgments_of(draw, graded=False), gold_chosen)
     deepest = max(WHOLE_RANKING if one.cutoff is None else one.last_rank for one in wanted)
     arrays = arrays_of(table, known, deepest, relevant)
     scale = gains_of(gains, arrays.n_grades, _grades_given(known))
@@ -197,7 +197,8 @@ def runs_of(runs: Any) -> pl.DataFrame:
     return read_run(*many)
 
 
-def _judgments(given: Any, *, graded: bool = True) -> pl.DataFrame | None:
+def judgments_of(given: Any, *, graded: bool = True) -> pl.DataFrame | None:
+    """Return judgments, or pairs without grades, as a table, read where they are not yet; None stays None."""
     if given is None:
         return None
     if isinstance(given, pl.DataFrame) and {"topic", "doc"} <= set(given.columns):

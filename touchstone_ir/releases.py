@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from analytics.estimation.claims import CLAIMS, LIKE_THESE, Claim
 from analytics.estimation.estimate import Estimate, Refusal
@@ -69,13 +70,19 @@ def _rankings(release: OpenRelease, runs: Any) -> dict[str, dict[str, list[str]]
         if isinstance(one, str) and one in known:
             found[one] = rankings_of_release(release, one)
             continue
-        table = runs_of(one)
-        for (run,), rows in table.group_by(["run"], maintain_order=True):
-            grouped = rows.sort("topic", "rank").group_by("topic", maintain_order=True).agg("doc")
-            ranking = dict(zip(grouped["topic"].to_list(), grouped["doc"].to_list(), strict=True))
-            if str(run) in found:
+        for run, ranking in rankings_of(runs_of(one)).items():
+            if run in found:
                 raise InputRefused(f"the run {run} is named twice: a run against itself is no comparison")
-            found[str(run)] = ranking
+            found[run] = ranking
+    return found
+
+
+def rankings_of(table: pl.DataFrame) -> dict[str, dict[str, list[str]]]:
+    """Return the documents of every run of a table by topic, best first."""
+    found = {}
+    for (run,), rows in table.group_by(["run"], maintain_order=True):
+        grouped = rows.sort("topic", "rank").group_by("topic", maintain_order=True).agg("doc")
+        found[str(run)] = dict(zip(grouped["topic"].to_list(), grouped["doc"].to_list(), strict=True))
     return found
 
 
@@ -84,14 +91,15 @@ def _values(release: OpenRelease, rankings: dict[str, dict[str, list[str]]], nam
     judged = index_qrels(release.qrels())
     rows = []
     for run, ranking in rankings.items():
-        found = evaluate_ranking(sampled, about["measures"], measures, ranking, _ranked(ranking), judged)
+        found = evaluate_ranking(sampled, about["measures"], measures, ranking, scored_run(ranking), judged)
         rows += [_row(run, one.within_range()) for one in found]
     n_topics = len(sampled.facts.topics)
     caption = f"95 % confidence intervals {CLAIM_WORDS[CLAIMS[0].key]}, {n_topics} topics."
     return Result("evaluate", rows_frame(rows), CLAIMS[0].key, caption, n_topics)
 
 
-def _ranked(ranking: dict[str, list[str]]) -> RankedRun:
+def scored_run(ranking: dict[str, list[str]]) -> RankedRun:
+    """Return a ranking by topic as measures by grades take it."""
     topics = tuple(sorted(ranking))
     sizes = np.array([len(ranking[topic]) for topic in topics], dtype=np.int64)
     hashes = hash_pairs(
