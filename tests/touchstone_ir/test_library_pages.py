@@ -12,6 +12,7 @@ import re
 import shlex
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -70,7 +71,9 @@ def printed_by(words: list[str]) -> str:
 
 def differences(text: str) -> list[str]:
     """Return what a page says and what does not come out, block by block."""
-    checker, globals_, found = doctest.OutputChecker(), {}, []
+    checker = doctest.OutputChecker()
+    globals_: dict[str, Any] = {}
+    found: list[str] = []
     for block in blocks_of(text):
         if ">>>" in block:
             test = doctest.DocTestParser().get_doctest(block, globals_, "page", None, 0)
