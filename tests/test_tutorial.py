@@ -41,6 +41,7 @@ def test_every_command_of_the_tutorial_works(tmp_path, child_environment):
         ".venv",
         "manage.py",
         "analytics",
+        "touchstone_ir",
     ):  # what a clone has, so that the words of the tutorial fit
         (place / name).symlink_to(REPOSITORY / name)
     campaign = judged_campaign(folder)

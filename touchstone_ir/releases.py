@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from analytics.estimation.claims import CLAIMS, LIKE_THESE, Claim
 from analytics.estimation.estimate import Estimate, Refusal
@@ -14,6 +15,7 @@ from analytics.estimation.wording import ClaimTest, PairComparison
 from analytics.releases.comparing import DifferenceOptions, compare_runs, rankings_of_release
 from analytics.releases.evaluating import evaluate as evaluate_ranking
 from analytics.releases.evaluation import Evaluation, ValueAlone
+from analytics.releases.manifest import MANIFEST
 from analytics.releases.reading import OpenRelease, ReleaseUnreadable
 from analytics.releases.samples import open_named, sample_of
 from judging.runs import hash_pairs
@@ -68,13 +70,19 @@ def _rankings(release: OpenRelease, runs: Any) -> dict[str, dict[str, list[str]]
         if isinstance(one, str) and one in known:
             found[one] = rankings_of_release(release, one)
             continue
-        table = runs_of(one)
-        for (run,), rows in table.group_by(["run"], maintain_order=True):
-            grouped = rows.sort("topic", "rank").group_by("topic", maintain_order=True).agg("doc")
-            ranking = dict(zip(grouped["topic"].to_list(), grouped["doc"].to_list(), strict=True))
-            if str(run) in found:
+        for run, ranking in rankings_of(runs_of(one)).items():
+            if run in found:
                 raise InputRefused(f"the run {run} is named twice: a run against itself is no comparison")
-            found[str(run)] = ranking
+            found[run] = ranking
+    return found
+
+
+def rankings_of(table: pl.DataFrame) -> dict[str, dict[str, list[str]]]:
+    """Return the documents of every run of a table by topic, best first."""
+    found = {}
+    for (run,), rows in table.group_by(["run"], maintain_order=True):
+        grouped = rows.sort("topic", "rank").group_by("topic", maintain_order=True).agg("doc")
+        found[str(run)] = dict(zip(grouped["topic"].to_list(), grouped["doc"].to_list(), strict=True))
     return found
 
 
@@ -83,14 +91,15 @@ def _values(release: OpenRelease, rankings: dict[str, dict[str, list[str]]], nam
     judged = index_qrels(release.qrels())
     rows = []
     for run, ranking in rankings.items():
-        found = evaluate_ranking(sampled, about["measures"], measures, ranking, _ranked(ranking), judged)
+        found = evaluate_ranking(sampled, about["measures"], measures, ranking, scored_run(ranking), judged)
         rows += [_row(run, one.within_range()) for one in found]
     n_topics = len(sampled.facts.topics)
     caption = f"95 % confidence intervals {CLAIM_WORDS[CLAIMS[0].key]}, {n_topics} topics."
     return Result("evaluate", rows_frame(rows), CLAIMS[0].key, caption, n_topics)
 
 
-def _ranked(ranking: dict[str, list[str]]) -> RankedRun:
+def scored_run(ranking: dict[str, list[str]]) -> RankedRun:
+    """Return a ranking by topic as measures by grades take it."""
     topics = tuple(sorted(ranking))
     sizes = np.array([len(ranking[topic]) for topic in topics], dtype=np.int64)
     hashes = hash_pairs(
@@ -225,8 +234,10 @@ def verify(release: str | Path) -> Verification:
         if path.is_dir():
             return _verification(verify_folder(path))
         with open_named(str(release)) as opened:
-            names = [entry["path"] for entry in opened.manifest["files"]]
-            with opened.on_disk(names) as folder:
+            if wrong := opened.differences():  # what is not as the manifest says is not unpacked
+                return Verification({}, wrong, {})
+            with opened.on_disk(opened.sizes.keys()) as folder:
+                (folder / MANIFEST).write_bytes(b"".join(opened.blocks(MANIFEST)))
                 return _verification(verify_folder(folder))
     except (ReleaseUnreadable, OSError, EOFError, LookupError, TypeError, zipfile.BadZipFile) as error:
         raise InputRefused(f"{release}: the release cannot be read: {error}") from error

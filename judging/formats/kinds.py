@@ -76,7 +76,7 @@ class JudgmentFormat(Format):
         Records say who judged; others can only become gold answers, or a sample.
     sample : SampleReader, optional
         The file holds a sample that somebody else drew: it becomes judgments of a campaign without a draw, with the
-        probabilities; never gold answers.
+        probabilities. Gold answers only where `has_probabilities`, and then an audit of the campaign's labels.
     has_probabilities : bool
         Records of gold answers may say with which probability the document was chosen.
     usual_map : str

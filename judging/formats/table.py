@@ -191,6 +191,7 @@ JUDGMENT_FORMATS = (
         read=read_prels,
         place=_in_columns("topic", "document", "grade", "method", "probability"),
         sample=PRELS,
+        has_probabilities=True,
         write=trec_tables.write_prels,
     ),
     JudgmentFormat(

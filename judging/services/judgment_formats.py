@@ -47,6 +47,11 @@ def gold_format_choices() -> list[tuple[str, str]]:
     return [(one.key, one.label) for one in FORMATS if one.sample is None]
 
 
+def audit_format_choices() -> list[tuple[str, str]]:
+    """Return key and label of the formats of gold answers that may become an audit of a campaign."""
+    return [(one.key, one.label) for one in FORMATS if one.sample is None or one.has_probabilities]
+
+
 def labels_format_choices() -> list[tuple[str, str]]:
     """Return key and label of the formats whose lines name assessors."""
     return [(one.key, one.label) for one in FORMATS if one.names_assessors]

@@ -17,7 +17,7 @@ import pytrec_eval
 from small_campaign import TOPICS
 from small_release import VERSION, made_once, unpacked
 
-import analytics.ir_datasets_provider as provider
+import touchstone_ir.adapters.ir_datasets_provider as provider
 from analytics.releases.reading import open_release
 from judging.runs import read_columns
 from sampling.measures.scoring import evaluate_topics, index_qrels, measure_on_scale, ranked_run
