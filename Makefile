@@ -9,7 +9,7 @@ VENV_MODULE = if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; \
 PATIENTLY = sh -c '"$$@" & n=0; while kill -0 $$! 2>/dev/null; do sleep 1; n=$$((n + 1)); \
   [ $$((n % 4)) -ne 0 ] || echo "  ... $$n s"; done; wait $$!' patiently
 BIN := .venv/bin
-.PHONY: help demo run test test-fast nightly lint docs bench lock schema image sbom audit clean
+.PHONY: help demo run test test-fast nightly lint docs bench wheel lock schema image sbom audit clean
 
 help: ## list what can be made
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -43,6 +43,9 @@ docs: .venv/dev ## build the documentation into site/
 bench: .venv/dev ## measure (minutes): JSON on standard output
 	@for program in benchmarks/*.py; do $(BIN)/python $$program; done
 
+wheel: .venv/runtime ## build the library touchstone-ir into dist/; needs no network
+	@cd wheel && ../$(BIN)/python -m hatchling build -t wheel -d ../dist
+
 lock: .venv/dev ## write the lock files anew
 	$(BIN)/uv pip compile -q --no-header --no-emit-index-url --generate-hashes --universal --python-version 3.11 pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile -q --no-header --no-emit-index-url --generate-hashes --universal --python-version 3.11 pyproject.toml --group dev -o requirements-dev.lock
@@ -61,7 +64,7 @@ audit: .venv/dev ## look for known vulnerabilities in what the product consists 
 	@$(BIN)/python .ci/audit.py
 
 clean: ## remove what was built; var/ (your data) stays
-	rm -rf .venv site staticfiles .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv dist site staticfiles .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 .venv/bin/python:
 	@$(or $(PYTHON),false) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' 2>/dev/null || { \

@@ -28,12 +28,14 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import numpy as np
+import polars as pl
 from parts.coverage_collection import (
     CUTOFF,
     GAINS,
     N_RUNS,
     N_TOPICS,
     Collection,
+    Floats,
     Ints,
     judge,
     make_collection,
@@ -44,8 +46,7 @@ from analytics.estimation.estimate import Estimate, Refusal
 from analytics.estimation.samples import AuditSample, Labels
 from analytics.planning.gating import BETTER, NOT_WORSE, UNDECIDED, WORSE, GateBatch, Question
 from sampling.measures.registry import parse_linear
-from sampling.prediction import N_FOLDS
-from touchstone_ir.gates.difference import GateItems, corrected_difference
+from touchstone_ir.gates.difference import corrected_difference, labelled_arrays
 
 ASKED = Question(tolerance=0.02, cap=400, plan=120, batch=10)
 STRICT = Question(tolerance=0.0, cap=400, plan=120, batch=10)  # as with --require better
@@ -64,33 +65,32 @@ PROTOTYPE = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class World:
-    """A pair of systems: its items, and what only the benchmark knows of them."""
+    """The items of a pair of systems: topic, ranks and weights [system, item], a judge's labels, and the truth."""
 
-    items: GateItems
-    place: Ints  # of the items in the collection
+    topic: Ints
+    ranks: Ints
+    weights: Floats
+    label: Ints
     gold: Ints
 
     @property
+    def weight(self) -> Floats:
+        """Return w_b - w_a."""
+        return np.asarray(self.weights[1] - self.weights[0])
+
+    @property
     def truth(self) -> float:
-        return float(self.items.weight @ GAINS[self.gold])
+        return float(self.weight @ GAINS[self.gold])
 
 
-def world_of(collection: Collection, first: int, second: int, label: Ints, rng: np.random.Generator) -> World:
-    """Return the items of a pair with a judge's labels [item of the collection]."""
+def world_of(collection: Collection, first: int, second: int, label: Ints) -> World:
+    """Return the items of a pair, with a judge's labels [item of the collection]."""
     place = np.flatnonzero(collection.runs[first] != collection.runs[second])
     runs = [first, second]
-    items = GateItems(
-        MEASURE,
-        N_TOPICS,
-        collection.topic[place],
-        collection.rank[runs][:, place],
-        collection.runs[runs][:, place],
-        label[place],
-        rng.integers(0, N_FOLDS, place.size),
-    )
-    return World(items, place, collection.grade[place])
+    ranks, weights = collection.rank[runs][:, place], collection.runs[runs][:, place]
+    return World(collection.topic[place], ranks, weights, label[place], collection.grade[place])
 
 
 def with_difference(world: World, n_documents: int, rng: np.random.Generator) -> World:
@@ -105,18 +105,14 @@ def with_difference(world: World, n_documents: int, rng: np.random.Generator) ->
         mixed = mixed[: mixed.size - (mixed.size - more) % 2]
         n_of_b = (mixed.size + more) // 2
         chosen.append(mixed)
-        swapped.append((world.items.weight[mixed] > 0) != (np.arange(mixed.size) < n_of_b))
+        swapped.append((world.weight[mixed] > 0) != (np.arange(mixed.size) < n_of_b))
     place = np.concatenate(chosen)
     order = np.argsort(place)
     place, swap = place[order], np.concatenate(swapped)[order]
-    old = world.items
     ranks, weights = (
-        np.where(swap, table[::-1, place], table[:, place]) for table in (old.ranks, old.weights)
+        np.where(swap, table[::-1, place], table[:, place]) for table in (world.ranks, world.weights)
     )
-    items = GateItems(
-        MEASURE, N_TOPICS, old.topic_index[place], ranks, weights, old.label[place], old.fold[place]
-    )
-    return World(items, world.place[place], world.gold[place])
+    return World(world.topic[place], ranks, weights, world.label[place], world.gold[place])
 
 
 # -- estimates at a look ------------------------------------------------------------------------------------
@@ -125,11 +121,9 @@ Estimator = Callable[[GateBatch], Estimate | Refusal]
 
 
 def by_class_means(world: World) -> Estimator:
-    n_items, weight = world.gold.size, world.items.weight
+    n_items, weight = world.gold.size, world.weight
     everything, nobody = np.arange(n_items), np.zeros(n_items, dtype=np.int64)
-    labels = Labels(
-        everything, nobody, world.items.label, n_items=n_items, n_assessors=1, n_grades=GAINS.size
-    )
+    labels = Labels(everything, nobody, world.label, n_items=n_items, n_assessors=1, n_grades=GAINS.size)
     classes, ones = labels.classes(), np.ones(n_items)
 
     def estimate(batch: GateBatch) -> Estimate | Refusal:
@@ -140,10 +134,19 @@ def by_class_means(world: World) -> Estimator:
 
 
 def as_reported(world: World) -> Estimator:
-    known = world.items.known()
+    columns = {
+        "topic": [f"t{topic:02}" for topic in world.topic],
+        "doc": [f"d{place:04}" for place in range(world.gold.size)],
+        "rank_a": world.ranks[0],
+        "rank_b": world.ranks[1],
+        "label": world.label,
+    }
+    arrays = labelled_arrays(pl.DataFrame(columns), MEASURE)
 
     def estimate(batch: GateBatch) -> Estimate | Refusal:
-        return corrected_difference(world.items, known, world.gold, asked_mask(batch), batch.probability)
+        return corrected_difference(
+            arrays, MEASURE, is_asked=asked_mask(batch), gold=world.gold, probability=batch.probability
+        )
 
     return estimate
 
@@ -188,7 +191,7 @@ def play(world: World, estimate: Estimator, rng: np.random.Generator, *, takes_a
     number = rng.uniform(1e-12, 1, world.gold.size)
     ending: tuple[str, int] | None = None
     strict, wide, fired, n_labels = UNDECIDED, UNDECIDED, False, 0
-    for batch in ASKED.batches(world.items.weight, number):
+    for batch in ASKED.batches(world.weight, number):
         found, n_labels = estimate(batch), batch.asked.size
         if isinstance(found, Refusal):
             continue
@@ -259,7 +262,7 @@ class Paths:
         pair = self.pairs[rng.choice(chosen)]
         first, second = pair if rng.random() < 0.5 else pair[::-1]
         given = judge(self.collection, "popularity", 1, random_assignment=True, rng=rng).given
-        return world_of(self.collection, int(first), int(second), given, rng)
+        return world_of(self.collection, int(first), int(second), given)
 
     def of_row(self, row: int, paths: int, estimator: Callable[[World], Estimator]) -> dict[str, Any]:
         low, high = ROWS[row]

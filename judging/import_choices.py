@@ -9,7 +9,7 @@ READING = ("encoding", "delimiter", "mapping", "numbers_rows", "joins_ids", "fil
 KINDS: dict[str, tuple[str, ...]] = {
     "documents": (*READING, "is_html"),
     "topics": READING,
-    "runs": ("encoding", "description", "is_manual", "group"),
+    "runs": ("encoding", "file_format", "run_name", "description", "is_manual", "group"),
     "scores": ("encoding", "list_name"),
     "judgments": (
         *READING, "grade_map", "source_name", "campaign", "as_gold", "repeats", "assessor_kind", "method_codes",

@@ -135,9 +135,9 @@ def _three(columns: Columns, known: KnownIds) -> LineKind | None:
     is_known = bool(of_topics and of_documents)
     is_graded = any(one not in ("0", "1") for one in columns[2])
     why = "Judgments: lines of topic document grade."
-    if not (is_known and is_graded):
-        why = "Judgments (topic document grade), scores, or topics with weights? Its lines fit them all."
-    is_sure = is_known and is_graded
+    is_sure = is_known and is_graded and longest < 2  # grades may count up by chance
+    if not is_sure:
+        why = "Judgments (topic document grade), a run (with ranks), scores, or topics with weights? They all fit."
     return LineKind("judgments", "cranfield", is_sure, why, () if is_sure else ("msmarco",))
 
 

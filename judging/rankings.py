@@ -155,8 +155,7 @@ def _read(source: Path | bytes, *columns: str) -> pl.DataFrame:
         raise ValueError(f"not a rankings file, or a damaged one: {error}") from error
 
 
-def _convert(path: str | os.PathLike[str], limits: Limits, encoding: str) -> tuple[RunSummary, bytes]:
-    columns = read_columns(path, Path(path).name, limits, encoding)
+def _convert(columns: RunColumns) -> tuple[RunSummary, bytes]:
     return RunSummary(columns.run_tag, columns.topic_ids, len(columns.scores)), pack_run(columns)
 
 
@@ -166,9 +165,11 @@ def convert_runs(
     *,
     workers: int = 2,
     limits: Limits = RUN_LIMITS,
-    encoding: str = "",
+    read: Callable[[int], RunColumns] | None = None,
 ) -> list[RunSummary]:
     """Return the summaries of run files, each validated and converted to the bytes of a rankings file.
+
+    `read` reads the run at an index of ``paths``; without it, all are TREC runs in UTF-8.
 
     ``write(index, summary, payload)`` is called in the caller's thread and in the order of ``paths``, as
     files get ready; at most ``workers + 1`` of them are in memory. The first bad file (in order) raises its
@@ -179,11 +180,15 @@ def convert_runs(
         raise ValueError(f"workers must be at least 1, not {workers}")
     summaries: list[RunSummary] = []
     waiting: deque[Future[tuple[RunSummary, bytes]]] = deque()
-    todo = iter(paths)
+
+    def convert(index: int) -> tuple[RunSummary, bytes]:
+        path = paths[index]
+        return _convert(read_columns(path, Path(path).name, limits) if read is None else read(index))
+
     with ThreadPoolExecutor(workers) as pool:
         try:
-            for path in todo:
-                waiting.append(pool.submit(_convert, path, limits, encoding))
+            for index in range(len(paths)):
+                waiting.append(pool.submit(convert, index))
                 if len(waiting) > workers:
                     _hand_over(waiting, summaries, write)
             while waiting:

@@ -7,7 +7,9 @@ when it finds anything wrong, a slow pass goes member by member and says where.
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NoReturn
 
 from judging.json_files import DECODER
@@ -23,8 +25,10 @@ from judging.textfiles import (
 )
 
 MTEB_META = "mteb_model_meta"
+MOST_BYTES = 256 << 20  # the text and all its values are in memory
 SPACE = re.compile(r"[ \t\r\n]*")
-UNUSUAL = re.compile(rf"^$|\s|{CONTROL.pattern}")
+SURROGATE = re.compile("[\ud800-\udfff]")
+LARGEST = sys.float_info.max
 FORM = '{"topic": {"document": score}}'
 
 
@@ -42,16 +46,17 @@ def object_rows(file: RunFile) -> Iterator[PlacedRow]:
     """
     text = _text(file)
     try:
-        found: Iterable[PlacedRow] = _fast(text)
+        found = _fast(text)
     except _NotFastError:
         found = _slow(_Text(text, file.name))
     yield from found
 
 
 def _text(file: RunFile) -> str:
+    limits = replace(file.limits, max_bytes=min(file.limits.max_bytes, MOST_BYTES))
     with binary(file.source) as stream:
         try:
-            data = b"".join(read_blocks(stream, file.limits, file.encoding))
+            data = b"".join(read_blocks(stream, limits, file.encoding))
         except BrokenFileError as error:
             raise TrecFormatError(file.name, 1, 1, str(error)) from None
     try:
@@ -75,7 +80,7 @@ def _refuse_constant(_: str) -> NoReturn:
     raise _NotFastError  # NaN, Infinity
 
 
-def _fast(text: str) -> list[PlacedRow]:
+def _fast(text: str) -> Iterator[PlacedRow]:
     try:
         value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
@@ -88,17 +93,20 @@ def _fast(text: str) -> list[PlacedRow]:
         value = _only(_only(value))
     if not all(isinstance(scores, dict) for scores in value.values()):
         raise _NotFastError
-    rows = [
-        PlacedRow(topic_id, doc_id, score, 1, 1, tag)
+    for ids in (value, *value.values()):
+        joined = "\n".join(ids)
+        if len(joined.split()) != len(ids) or CONTROL.search(joined):
+            raise _NotFastError  # white space in an id, or nothing
+        if max(map(len, ids), default=0) * 4 > MAX_ID_BYTES or SURROGATE.search(joined):
+            raise _NotFastError
+    for scores in value.values():
+        if not all(type(score) in (int, float) and abs(score) <= LARGEST for score in scores.values()):
+            raise _NotFastError
+    return (
+        PlacedRow(topic_id, doc_id, float(score), 1, 1, tag)
         for topic_id, scores in value.items()
         for doc_id, score in scores.items()
-    ]
-    if not all(type(row.score) in (int, float) and math.isfinite(row.score) for row in rows):
-        raise _NotFastError
-    ids = {*value, *(row.doc_id for row in rows)}
-    if any(UNUSUAL.search(one) or len(one.encode(errors="replace")) > MAX_ID_BYTES for one in ids):
-        raise _NotFastError
-    return [PlacedRow(row.topic_id, row.doc_id, float(row.score), 1, 1, tag) for row in rows]
+    )
 
 
 def _only(value: Any) -> Any:

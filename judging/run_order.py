@@ -1,4 +1,9 @@
-"""The order in which trec_eval ranks the rows of a run: score as 32-bit float, ties by document id, both descending."""
+"""Where the columns of a run stand, and the order in which trec_eval ranks its rows.
+
+That is by score as 32-bit float, ties by document id, both descending.
+"""
+
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -7,6 +12,25 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the columns of a run's lines stand; `tag` is None where there is none, and `score` a rank if ranks rank."""
+
+    width: int
+    topic: int
+    document: int
+    score: int
+    tag: int | None = None
+    is_by_rank: bool = False
+
+    @property
+    def ids(self) -> list[int]:
+        return [self.topic, self.document] + ([] if self.tag is None else [self.tag])
+
+
+TREC = Layout(6, 0, 2, 4, 5)
 
 
 def rank_order(

@@ -4,21 +4,25 @@ What a run is afterwards is the same: `judging.runs.RunColumns`, in trec_eval's 
 so a name is given with them.
 """
 
+import os
+from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
 from judging.faults import Faults, Noting, NotingAll, TrecFormatError, place_name
 from judging.file_options import FileOptions
-from judging.run_order import rank_order
-from judging.runs import RUN_LIMITS, RunColumns, hash_pairs
+from judging.run_order import Layout, rank_order
+from judging.runs import RUN_LIMITS, RunColumns, hash_pairs, read_fast
 from judging.tables import Row, open_rows
 from judging.textfiles import Limits, Source, check_id
 from judging.trec import INTEGER, Fields, is_finite_number, read_fields
 
 MSMARCO_LAYOUT = "topic document rank"
+MSMARCO = Layout(width=3, topic=0, document=1, score=2, is_by_rank=True)
 # The usual names of a run's columns, of which a table has one each.
 USUAL_COLUMNS = {
     "topic": ("qid", "query_id", "topic_id", "topic"),
@@ -29,8 +33,7 @@ USUAL_COLUMNS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class PlacedRow:
+class PlacedRow(NamedTuple):
     """A document that a run returns, with its place in the file; `run_tag` where its line names the run."""
 
     topic_id: str
@@ -59,31 +62,42 @@ Rows = Callable[[RunFile], Iterator[PlacedRow]]
 def read_ranked(rows: Rows, file: RunFile, run_tag: str = "") -> RunColumns:
     """Return the run whose rows the file has: by that tag, or by the one that its lines name.
 
-    A pair twice is an error; so are several names, unless a tag is given.
+    A pair twice is an error, which a second pass over the file finds; so are several names, unless a tag is given. A
+    stream must be seekable.
     """
-    found = list(_check_rows(rows(file), file, run_tag))
-    tag = run_tag or next((row.run_tag for row in found if row.run_tag), "")
-    topics, scores = [row.topic_id for row in found], np.array([row.score for row in found])
-    documents = pl.Series("doc_id", [row.doc_id for row in found], dtype=pl.String)
-    pair_hashes = hash_pairs(topics, documents.to_list())
-    if len(np.unique(pair_hashes)) != len(pair_hashes):
+    start = None if isinstance(file.source, str | os.PathLike) else file.source.tell()
+    topics, documents, scores = list[str](), list[str](), array("d")
+    known: dict[str, str] = {}  # one string a topic, not one a row
+    tags: set[str] = set()
+    for row in rows(file):
+        topics.append(known.setdefault(row.topic_id, row.topic_id))
+        documents.append(row.doc_id)
+        scores.append(row.score)
+        tags.add(row.run_tag)
+    pair_hashes = hash_pairs(topics, documents)
+    is_one = len(tags) == 1 or bool(run_tag and tags)
+    if not is_one or len(np.unique(pair_hashes)) != len(pair_hashes):
+        if start is not None:
+            file.source.seek(start)  # type: ignore[union-attr]  # a path has no start
+        find_row_faults(rows, file, run_tag)
         raise TrecFormatError(file.name, 1, 1, "two pairs have the same 64-bit hash; rename one document")
-    order, topic_ids, offsets = rank_order(topics, np.arange(len(topics)), documents, scores)
-    return RunColumns(tag, topic_ids, offsets, documents.gather(order), scores[order], pair_hashes[order])
+    values = np.frombuffer(scores, dtype=np.float64)
+    ids = pl.Series("doc_id", documents, dtype=pl.String)
+    order, topic_ids, offsets = rank_order(topics, np.arange(len(topics)), ids, values)
+    return RunColumns(
+        run_tag or tags.pop(), topic_ids, offsets, ids.gather(order), values[order], pair_hashes[order]
+    )
 
 
 def find_row_faults(rows: Rows, file: RunFile, run_tag: str = "") -> None:
-    """Add to the file's faults all that is wrong in it."""
-    for _ in _check_rows(rows(file), file, run_tag):
-        pass
+    """Add to the file's faults all that is wrong in it: a pair twice and a second name too, or no rows at all.
 
-
-def _check_rows(found: Iterator[PlacedRow], file: RunFile, run_tag: str) -> Iterator[PlacedRow]:
-    """Return the rows; a pair that was there before and a second name are errors, and so is a file without rows."""
+    Where the file has no faults to add to, the first is raised.
+    """
     places: dict[tuple[str, str], str] = {}
     tag, noting, n_before = run_tag, Noting(file.faults), len(file.faults or ())
     with NotingAll(file.faults):
-        for row in found:
+        for row in rows(file):
             with noting:
                 pair = row.topic_id, row.doc_id
                 if pair in places:
@@ -94,9 +108,22 @@ def _check_rows(found: Iterator[PlacedRow], file: RunFile, run_tag: str) -> Iter
                 if not run_tag and row.run_tag != tag:
                     reason = f"one run a file: {row.run_tag[:80]!r} after {tag[:80]!r}"
                     raise TrecFormatError(file.name, row.line, row.column, reason, row.sheet)
-                yield row
         if not places and len(file.faults or ()) == n_before:
             raise TrecFormatError(file.name, 1, 1, "no lines in the run")
+
+
+def read_msmarco(file: RunFile, run_tag: str = "") -> RunColumns:
+    """Return the run of ``topic document rank``, by numpy where all is right, or else row by row."""
+    start = None if isinstance(file.source, str | os.PathLike) else file.source.tell()
+    run = read_fast(file.source, file.limits, file.encoding, run_tag, MSMARCO)
+    starts = None if run is None else run.offsets[1:-1]
+    if (
+        run is not None and not np.delete(np.diff(run.scores) == 0, starts - 1).any()
+    ):  # no rank twice in a topic
+        return run
+    if start is not None:
+        file.source.seek(start)  # type: ignore[union-attr]  # a path has no start
+    return read_ranked(msmarco_rows, file, run_tag)
 
 
 def msmarco_rows(file: RunFile) -> Iterator[PlacedRow]:

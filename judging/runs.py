@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from judging.faults import Faults, Noting, NotingAll
 from judging.kinds import ItemKey
-from judging.run_order import Floats, Hashes, Ints, rank_order
+from judging.run_order import TREC, Floats, Hashes, Ints, Layout, rank_order
 from judging.textfiles import (
     BLOCK_SIZE,
     CONTROL,
@@ -30,7 +30,7 @@ from judging.textfiles import (
 from judging.trec import Fields, read_fields
 
 LAYOUT = "topic Q0 document rank score tag"
-WIDTH = 6
+WIDTH = TREC.width
 RUN_LIMITS = Limits(
     max_bytes=512 << 20
 )  # a whole run's columns are in memory: 100 MB and about 250 bytes a line
@@ -170,16 +170,16 @@ def _check_bytes(data: bytes) -> None:
             raise _NotFastError
 
 
-def _tokens(data: bytes, max_line: int) -> tuple[Ints, Ints]:
-    """Return starts and ends of the tokens, shape [line, 6]; every line must have exactly six."""
+def _tokens(data: bytes, max_line: int, width: int) -> tuple[Ints, Ints]:
+    """Return starts and ends of the tokens, shape [line, width]; every line must have exactly that many."""
     array = np.frombuffer(data, dtype=np.uint8)
     white = np.ones(len(array) + 1, dtype=np.bool_)
     np.less_equal(array, 32, out=white[1:])
     edges = np.flatnonzero(white[1:] != white[:-1])
     line_ends = np.flatnonzero(array == 10)
-    if len(edges) != 2 * WIDTH * len(line_ends):
+    if len(edges) != 2 * width * len(line_ends):
         raise _NotFastError
-    starts, ends = edges[0::2].reshape(-1, WIDTH), edges[1::2].reshape(-1, WIDTH)
+    starts, ends = edges[0::2].reshape(-1, width), edges[1::2].reshape(-1, width)
     before = np.concatenate(([-1], line_ends[:-1]))
     if np.any(ends[:, -1] > line_ends) or np.any(starts[:, 0] < before):
         raise _NotFastError
@@ -214,29 +214,30 @@ def _scores(column: bytes) -> Floats:
     return scores
 
 
-def _block(data: bytes, max_line: int, run_tag: str) -> _Block:
+def _block(data: bytes, max_line: int, run_tag: str, layout: Layout) -> _Block:
     _check_bytes(data)
-    starts, ends = _tokens(data, max_line)
+    starts, ends = _tokens(data, max_line, layout.width)
     lengths = ends - starts
-    if int(lengths[:, [0, 2, 5]].max()) > MAX_ID_BYTES:
+    if int(lengths[:, layout.ids].max()) > MAX_ID_BYTES:
         raise _NotFastError
     array, padded = np.frombuffer(data, dtype=np.uint8), data + PADDING
     zeros = np.zeros(len(starts), dtype=np.uint64)
-    topic_hashes = hash_tokens(padded, starts[:, 0], lengths[:, 0], zeros)
+    topic, document, score, tag = layout.topic, layout.document, layout.score, layout.tag
+    topic_hashes = hash_tokens(padded, starts[:, topic], lengths[:, topic], zeros)
     stretch_starts = np.flatnonzero(np.concatenate(([True], topic_hashes[1:] != topic_hashes[:-1])))
-    topics = [data[starts[row, 0] : ends[row, 0]] for row in stretch_starts.tolist()]
-    if not run_tag:
-        tag_hashes = hash_tokens(padded, starts[:, 5], lengths[:, 5], zeros)
+    topics = [data[starts[row, topic] : ends[row, topic]] for row in stretch_starts.tolist()]
+    if tag is not None and not run_tag:
+        tag_hashes = hash_tokens(padded, starts[:, tag], lengths[:, tag], zeros)
         if np.any(tag_hashes != tag_hashes[0]):
             raise _NotFastError
     return _Block(
         topic_hashes=topic_hashes,
         topics=topics,
         stretch_starts=stretch_starts,
-        docs=_column(array, starts[:, 2], ends[:, 2]),
-        scores=_scores(_column(array, starts[:, 4], ends[:, 4])),
-        tag=run_tag.encode() or data[starts[0, 5] : ends[0, 5]],
-        pair_hashes=hash_tokens(padded, starts[:, 2], lengths[:, 2], topic_hashes),
+        docs=_column(array, starts[:, document], ends[:, document]),
+        scores=_scores(_column(array, starts[:, score], ends[:, score])),
+        tag=run_tag.encode() if run_tag or tag is None else data[starts[0, tag] : ends[0, tag]],
+        pair_hashes=hash_tokens(padded, starts[:, document], lengths[:, document], topic_hashes),
     )
 
 
@@ -247,10 +248,12 @@ def text_lines(column: bytes) -> pl.Series:
     )["doc_id"]
 
 
-def _fast(source: Source, limits: Limits, encoding: str, run_tag: str = "") -> RunColumns:
+def _fast(
+    source: Source, limits: Limits, encoding: str, run_tag: str = "", layout: Layout = TREC
+) -> RunColumns:
     with binary(source) as stream:
         blocks = read_blocks(stream, limits, encoding)
-        parts = [_block(data, limits.max_line, run_tag) for data in _whole_lines(blocks)]
+        parts = [_block(data, limits.max_line, run_tag, layout) for data in _whole_lines(blocks)]
     if not parts or any(part.tag != parts[0].tag for part in parts):
         raise _NotFastError
     pair_hashes = np.concatenate([part.pair_hashes for part in parts])
@@ -265,10 +268,24 @@ def _fast(source: Source, limits: Limits, encoding: str, run_tag: str = "") -> R
     docs = text_lines(b"".join(part.docs for part in parts))
     tag = parts[0].tag.decode()
     del parts
+    if layout.is_by_rank:
+        if np.any((scores < 0) | (scores != np.floor(scores))):
+            raise _NotFastError
+        scores = -scores
     order, topic_ids, offsets = rank_order(topics, topic_of, docs, scores)
     if np.any(order[1:] < order[:-1]):  # most files are in order: save a copy of everything
         docs, scores, pair_hashes = docs.gather(order), scores[order], pair_hashes[order]
     return RunColumns(tag, topic_ids, offsets, docs, scores, pair_hashes)
+
+
+def read_fast(
+    source: Source, limits: Limits, encoding: str, run_tag: str, layout: Layout
+) -> RunColumns | None:
+    """Return the run of lines of that layout; None if anything is wrong or unusual, which a slow pass must say."""
+    try:
+        return _fast(source, limits, encoding, run_tag, layout)
+    except (_NotFastError, BrokenFileError):
+        return None
 
 
 def _find_faults(

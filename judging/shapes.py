@@ -225,8 +225,10 @@ def _records(
     roles = roles_of(titles)
     columns = tuple(titles)
     if {"judge", "truth", "topic_id", "doc_id"} <= {*titles, *roles}:
-        why = "A judge's labels beside the truth: convert them into labels and gold."
-        return Shape("judgments", "pairs", form == "table", why, columns=columns)
+        why = "Judgments: a judge's labels beside the truth. An import takes the truth, for gold answers."
+        truth = judgment_mapping({**roles, "grade": "truth"})
+        truth.pop("assessor", None)
+        return Shape("judgments", "pairs", form == "table", why, columns=columns, mapping=truth)
     if {"rank", "topic_id", "doc_id"} <= set(roles):
         why = f"A run: it has the columns {', '.join(titles[:6])}."
         return Shape("runs", "pyterrier", form == "table", why, columns=columns)

@@ -305,7 +305,7 @@ def check_id(value: str, what: str, name: str, line: int, column: int) -> str:
     """Return the id unchanged: not empty, no white space or control character, at most `MAX_ID_BYTES`."""
     if not value:
         raise TrecFormatError(name, line, column, f"{what} is empty")
-    if any(character.isspace() for character in value) or CONTROL.search(value):
+    if value.split() != [value] or CONTROL.search(value):
         raise TrecFormatError(
             name, line, column, f"{what} {value[:80]!r} holds white space or a control character"
         )

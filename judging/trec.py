@@ -299,10 +299,15 @@ def read_qrels_jg(
 
 
 def read_prels(
-    source: Source, name: str, *, faults: Faults | None = None, options: FileOptions = PLAIN
+    source: Source,
+    name: str,
+    *,
+    allows_repeats: bool = False,
+    faults: Faults | None = None,
+    options: FileOptions = PLAIN,
 ) -> Iterator[PrelRecord]:
     """Return the records of ``topic document grade method probability``, probability in (0, 1]."""
-    seen, noting = PairIndex(), Noting(faults)
+    seen, noting = PairIndex(allows_repeats=allows_repeats), Noting(faults)
     layout = "topic document grade method probability"
     with NotingAll(faults):
         for fields in read_fields(source, name, 5, layout, faults=faults, encoding=options.encoding):
@@ -323,7 +328,12 @@ def _prel_record(fields: Fields, seen: PairIndex) -> PrelRecord:
 
 
 def read_stratified(
-    source: Source, name: str, *, faults: Faults | None = None, options: FileOptions = PLAIN
+    source: Source,
+    name: str,
+    *,
+    allows_repeats: bool = False,
+    faults: Faults | None = None,
+    options: FileOptions = PLAIN,
 ) -> Iterator[StratifiedRecord]:
     """Return the records of ``topic iteration document stratum grade``: all documents of a pool, -1 where not sampled.
 
@@ -331,7 +341,7 @@ def read_stratified(
     >>> list(read_stratified(io.BytesIO(b"301 0 FT911-3 2 -1"), "example"))
     [StratifiedRecord(topic_id='301', doc_id='FT911-3', stratum=2, grade=-1)]
     """
-    seen, noting = PairIndex(), Noting(faults)
+    seen, noting = PairIndex(allows_repeats=allows_repeats), Noting(faults)
     layout = "topic iteration document stratum grade"
     with NotingAll(faults):
         for fields in read_fields(source, name, 5, layout, faults=faults, encoding=options.encoding):

@@ -21,7 +21,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).res
 
 from gate_files import contents  # noqa: E402
 
-from touchstone_ir.gates.__main__ import main  # noqa: E402
+from touchstone_ir.command import main  # noqa: E402
 
 CHANGING = ("mkdir", "open", "write", "truncate", "fsync", "replace")
 
@@ -52,7 +52,7 @@ def in_child(folder: Path, arguments: list[str], n: int | None) -> int:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
         if n is not None:
             kill_at(n)
-        os._exit(main(arguments))
+        os._exit(main(["gate", *arguments]))
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 

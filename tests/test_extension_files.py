@@ -28,6 +28,7 @@ from analytics.services import exports
 from analytics.services.exports import ExportFormat
 from judging.file_options import PLAIN
 from judging.formats.kinds import JudgmentFormat
+from judging.formats.table import RUN_FORMATS
 from judging.models import GoldAnswer
 from judging.places import place_of_field
 from judging.services import judgment_formats
@@ -97,6 +98,13 @@ def test_the_manual_has_the_table_of_formats_of_judgments() -> None:
     rows = rows_below("files.md", "format | what it holds")
     assert [[without_code(cell) for cell in row] for row in rows] == [
         [one.key, one.help] for one in judgment_formats.FORMATS
+    ]
+
+
+def test_the_manual_has_the_table_of_formats_of_runs() -> None:
+    rows = rows_below("files.md", "format | what a run's file holds | tools")
+    assert [[without_code(cell) for cell in row] for row in rows] == [
+        [one.key, one.help, one.tool] for one in RUN_FORMATS
     ]
 
 

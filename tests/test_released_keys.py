@@ -10,6 +10,7 @@ from analytics.releases.formats import RELEASE_FILES
 from analytics.screening.kinds import flag_choices
 from analytics.services.exports import export_keys
 from analytics.services.label_classes import LABELS
+from judging.formats.run_names import run_format_keys
 from judging.kinds import kind_keys
 from judging.label_aggregation import label_score_keys
 from judging.services.judgment_formats import judgment_format_keys
@@ -54,8 +55,9 @@ RELEASED: dict[str, tuple[Callable[[], list[str]], str]] = {
     "methods": (method_keys, "naive corrected matrix-inverse importance true"),
     "formats of judgments": (
         judgment_format_keys,
-        "qrels qrels_jg crowd gold beir cranfield prels stratified",
+        "qrels qrels_jg crowd gold beir cranfield prels stratified mteb umbrela",
     ),
+    "formats of runs": (run_format_keys, "run msmarco json_run pyterrier"),
     "files of a release": (release_file_names, FILES),
     "kinds of flags": (
         flag_keys,

@@ -4,6 +4,7 @@ import io
 import zipfile
 
 from django.core.files.base import ContentFile
+from django.urls import reverse
 
 import judging.tasks  # noqa: F401 (registers the kinds of job)
 from judging.models import Import
@@ -57,3 +58,20 @@ def kept(made, files=None, state="done"):
 
 def card_of(made, name):
     return next(card for card in made.report["files"] if card["name"] == name)
+
+
+def here(made):
+    return "console:manage-import", made.collection_id, made.pk
+
+
+def fields(client, made):
+    """Return what the form of the page would send as it stands."""
+    view, *arguments = here(made)
+    answer = client.get(reverse(view, args=arguments))
+    sent = {}
+    for card in answer.context["cards"]:
+        for field in card["form"]:
+            value = field.value()
+            if value not in (None, False, ""):
+                sent[field.html_name] = "on" if value is True else value
+    return sent

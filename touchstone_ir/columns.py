@@ -52,7 +52,7 @@ def table_of(source: Any, *, value: str) -> pl.DataFrame:
     ----------
     source : polars or pandas DataFrame, anything with ``__arrow_c_stream__``, dict, or records
         A dict has columns by name, or, as pytrec_eval has them, topics, each with a dict of documents. Records have
-        the fields of ir_measures' `Qrel` and `ScoredDoc`.
+        named fields, as the judgments and scored documents of ir_measures.
     value : str
         What the numbers of a dict of dicts are: "grade" or "score".
 

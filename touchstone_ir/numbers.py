@@ -57,7 +57,7 @@ def estimate(
         As ir_measures spells them.
     labels, gold : table or path, optional
         As `read_qrels` takes or returns them. Gold needs a column probability, the chance with which each pair was
-        chosen for it.
+        chosen for it. A table with the columns judge and truth has both: given as labels alone, its truth is the gold.
     draw : table or path, optional
         Every pair that was drawn, with its probability: what `draw` returns.
     gold_chosen : "uniform", optional
@@ -166,9 +166,11 @@ def measured_runs(
     """Return every measure of all runs and pairs."""
     wanted = measures_of(measures)
     table = runs_of(runs)
-    known = knowledge_of(
-        judgments_of(labels), judgments_of(gold), judgments_of(draw, graded=False), gold_chosen
-    )
+    said = judgments_of(labels)
+    checked = _truth(said) if gold is None else judgments_of(gold)
+    if gold is not None and checked is not None and "truth" in checked.columns:
+        checked = _truth(checked)
+    known = knowledge_of(said, checked, judgments_of(draw, graded=False), gold_chosen)
     deepest = max(WHOLE_RANKING if one.cutoff is None else one.last_rank for one in wanted)
     arrays = arrays_of(table, known, deepest, relevant)
     scale = gains_of(gains, arrays.n_grades, _grades_given(known))
@@ -204,6 +206,14 @@ def judgments_of(given: Any, *, graded: bool = True) -> pl.DataFrame | None:
     if isinstance(given, pl.DataFrame) and {"topic", "doc"} <= set(given.columns):
         return given if not graded or "grade" in given.columns else read_qrels(given)
     return read_qrels(given)
+
+
+def _truth(table: pl.DataFrame | None) -> pl.DataFrame | None:
+    """Return the gold of a table that has labels beside truth, empty where nobody looked; None where there is none."""
+    if table is None or "truth" not in table.columns:
+        return None
+    looked = table.filter(pl.col("truth").is_not_null())
+    return looked.with_columns(grade=pl.col("truth").cast(pl.Int64)).drop("truth") if looked.height else None
 
 
 def _grades_given(known: Knowledge) -> list[int]:

@@ -20,7 +20,7 @@ MOST_ROWS, MOST_SENTENCES = 40, 10
 def text_table(frame: pl.DataFrame) -> str:
     """Return the first rows as an aligned table of what matters most."""
     names = [name for name in SHOWN if name in frame.columns and frame[name].null_count() < frame.height]
-    names = names if "value" in frame.columns else list(frame.columns)
+    names = names if {"measure", "value"} <= set(frame.columns) else list(frame.columns)
     names = [name for name in names if name != "verdict" or (frame["verdict"] != "").any()]
     rows = [[_cell(row[name]) for name in names] for row in frame.head(MOST_ROWS).iter_rows(named=True)]
     widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
@@ -40,7 +40,7 @@ def _cell(value: Any) -> str:
 
 def sentences(result: Result) -> Iterator[str]:
     """Yield what is said of each row: of pairs as on the results pages, of runs the value with its interval."""
-    if "value" not in result.frame.columns:
+    if not {"measure", "run", "value"} <= set(result.frame.columns):  # agreement, and what to buy
         return
     for row in result.frame.head(MOST_SENTENCES).iter_rows(named=True):
         if row.get("against") is not None:

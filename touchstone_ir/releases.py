@@ -15,6 +15,7 @@ from analytics.estimation.wording import ClaimTest, PairComparison
 from analytics.releases.comparing import DifferenceOptions, compare_runs, rankings_of_release
 from analytics.releases.evaluating import evaluate as evaluate_ranking
 from analytics.releases.evaluation import Evaluation, ValueAlone
+from analytics.releases.manifest import MANIFEST
 from analytics.releases.reading import OpenRelease, ReleaseUnreadable
 from analytics.releases.samples import open_named, sample_of
 from judging.runs import hash_pairs
@@ -233,8 +234,10 @@ def verify(release: str | Path) -> Verification:
         if path.is_dir():
             return _verification(verify_folder(path))
         with open_named(str(release)) as opened:
-            names = [entry["path"] for entry in opened.manifest["files"]]
-            with opened.on_disk(names) as folder:
+            if wrong := opened.differences():  # what is not as the manifest says is not unpacked
+                return Verification({}, wrong, {})
+            with opened.on_disk(opened.sizes.keys()) as folder:
+                (folder / MANIFEST).write_bytes(b"".join(opened.blocks(MANIFEST)))
                 return _verification(verify_folder(folder))
     except (ReleaseUnreadable, OSError, EOFError, LookupError, TypeError, zipfile.BadZipFile) as error:
         raise InputRefused(f"{release}: the release cannot be read: {error}") from error

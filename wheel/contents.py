@@ -8,6 +8,8 @@ import ast
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.util import resolve_name
 from pathlib import Path, PurePath
 
 from pure_modules import BLOCKED, FACADE, PACKAGES, module_name, pure_modules
@@ -65,25 +67,35 @@ class PureModule:
         return self.path.parts[0] == FACADE
 
 
-def needs_of(source: str) -> Iterator[Need]:
-    """Yield what a file imports; `from a import b` is `a.b`. Imports for the type checker alone do not count."""
-    yield from _needs(ast.parse(source), is_at_once=True)
+@cache  # tests read the same files again and again
+def needs_of(source: str, package: str) -> tuple[Need, ...]:
+    """Return what a file imports; `from a import b` is `a.b`. Imports for the type checker alone do not count."""
+    found = _needs(ast.parse(source), is_at_once=True)
+    return tuple(Need(resolve_name(need.name, package), need.is_at_once) for need in found)
 
 
 def _needs(node: ast.AST, *, is_at_once: bool) -> Iterator[Need]:
     if isinstance(node, ast.Import):
         yield from (Need(alias.name, is_at_once) for alias in node.names)
     elif isinstance(node, ast.ImportFrom):
-        yield from (Need(f"{node.module}.{alias.name}", is_at_once) for alias in node.names)
-    elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in IMPORTING:
+        origin = "." * node.level + (f"{node.module}." if node.module else "")
+        yield from (Need(origin + alias.name, is_at_once) for alias in node.names)
+    elif isinstance(node, ast.Call) and _last_name(node.func) in IMPORTING:
         named = node.args[0] if node.args else None
         if isinstance(named, ast.Constant) and isinstance(named.value, str):
             yield Need(named.value, is_at_once)
     children: Iterable[ast.AST] = ast.iter_child_nodes(node)
-    if isinstance(node, ast.If) and ast.unparse(node.test).split(".")[-1] == "TYPE_CHECKING":
+    if isinstance(node, ast.If) and _last_name(node.test) == "TYPE_CHECKING":
         children = node.orelse
     for child in children:
         yield from _needs(child, is_at_once=is_at_once and not _may_do_without(node))
+
+
+def _last_name(node: ast.expr) -> str:
+    """Return `c` of `a.b.c`, and "" of what is no name."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _may_do_without(node: ast.AST) -> bool:
@@ -102,7 +114,8 @@ def read_modules(root: Path) -> dict[str, PureModule]:
         source = (root / path).read_text(encoding="utf-8")
         module = PureModule(module_name(path), path, source)
         beside = {other.stem for other in (root / path.parent).glob("*.py")}
-        module.needs = [one for one in needs_of(source) if one.top in PACKAGES or one.top not in beside]
+        needs = needs_of(source, ".".join(path.parent.parts))
+        module.needs = [one for one in needs if one.top in PACKAGES or one.top not in beside]
         found[module.name] = module
     return found
 
@@ -173,8 +186,8 @@ def shipped_modules(root: Path) -> dict[str, PureModule]:
 
 
 def guests_at_once(modules: Mapping[str, PureModule]) -> dict[str, set[str]]:
-    """Return which modules cannot be imported without guests, and without which."""
-    found: dict[str, set[str]] = {}
+    """Return without which guests each module cannot be imported."""
+    found: dict[str, set[str]] = {name: set() for name in modules}
     is_changed = True
     while is_changed:
         is_changed = False
@@ -182,8 +195,8 @@ def guests_at_once(modules: Mapping[str, PureModule]) -> dict[str, set[str]]:
             now = {need.top for need in module.needs if need.is_at_once and need.top in GUESTS}
             reached = [target_of(need, modules) for need in module.needs if need.is_at_once]
             for target in [*reached, *parents_of(name)]:
-                now |= found.get(target, set())
-            if now != found.get(name, set()):
+                now |= found[target] if target else set()
+            if now != found[name]:
                 found[name] = now
                 is_changed = True
     return found

@@ -6,7 +6,8 @@ from typing import Any
 
 from judging.formats.datasets import is_dataset
 from judging.formats.kinds import JUDGMENTS, RUNS, Format
-from judging.formats.reading import COMPRESSED, read_judgment_columns, read_run_columns, recognised_format
+from judging.formats.reading import read_judgment_columns, read_run_columns, recognised_format
+from judging.formats.run_names import without_compression
 from judging.formats.table import FORMATS, format_of
 from judging.formats.writing import write
 
@@ -69,7 +70,7 @@ def _target_format(target: Path, key: str | None, columns: dict[str, Any], holds
         if form.holds != holds:
             raise ValueError(f"{holds} cannot be written as {key}, which holds {form.holds}")
         return form
-    ending = _without_compression(target)
+    ending = without_compression(target.name)
     found = [
         one
         for one in FORMATS
@@ -89,12 +90,8 @@ def _target_format(target: Path, key: str | None, columns: dict[str, Any], holds
     return found[0]
 
 
-def _without_compression(path: Path) -> str:
-    return path.name.removesuffix(path.suffix) if path.suffix in COMPRESSED else path.name
-
-
 def _beside(target: Path, part: str) -> Path:
-    base = _without_compression(target)
+    base = without_compression(target.name)
     stem, dot, ending = base.partition(".")
     return target.with_name(f"{stem}.{part}{dot}{ending}{target.name[len(base) :]}")
 

@@ -76,13 +76,13 @@ class JudgmentFormat(Format):
         Records say who judged; others can only become gold answers, or a sample.
     sample : SampleReader, optional
         The file holds a sample that somebody else drew: it becomes judgments of a campaign without a draw, with the
-        probabilities; never gold answers.
+        probabilities. Gold answers only where `has_probabilities`, and then an audit of the campaign's labels.
     has_probabilities : bool
         Records of gold answers may say with which probability the document was chosen.
     usual_map : str
         The grade map that a look proposes, where the format has codes that are no grades.
-    is_imported : bool
-        An import takes it; others are read by the library alone.
+    imported_as : str
+        The key of the format as which an import reads such a file, if that is another one.
     """
 
     holds = JUDGMENTS
@@ -92,7 +92,7 @@ class JudgmentFormat(Format):
     sample: SampleReader | None = None
     has_probabilities: bool = False
     usual_map: str = ""
-    is_imported: bool = True
+    imported_as: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -12,6 +11,7 @@ from judging.faults import TrecFormatError
 from judging.file_options import PLAIN, FileOptions
 from judging.formats.datasets import dataset_judgments, dataset_topics, is_dataset
 from judging.formats.kinds import JUDGMENTS, RUNS, TOPICS, Format, JudgmentFormat, RunFormat, TopicFormat
+from judging.formats.run_names import read_named_run, without_compression
 from judging.formats.table import FORMATS, format_of
 from judging.recognise import Recognition, recognise_file
 from judging.run_tables import RunFile
@@ -22,8 +22,6 @@ from judging.trec import NOT_SAMPLED
 
 Columns = dict[str, Any]
 READERS = {RUNS: "read_run", JUDGMENTS: "read_qrels", TOPICS: "read_topics"}  # as the library calls them
-COMPRESSED = (".gz", ".gzip")
-UNNAMED = "run"
 
 
 def read_run_columns(
@@ -51,13 +49,13 @@ def read_run_columns(
     wanted = _request(path, format, RunFormat)
     form = wanted.format
     try:
-        run = form.read(RunFile(path, wanted.name), name or "")
+        run = read_named_run(form, RunFile(path, wanted.name), name or "")
     except TrecFormatError as error:
         raise _with_advice(error) from None
     counts = np.diff(run.offsets)
     topics = np.repeat(np.arange(len(counts)), counts).tolist()
     rank = np.arange(len(run.scores)) - np.repeat(run.offsets[:-1], counts) + 1
-    return run.run_tag or _stem(wanted.name), {
+    return run.run_tag, {
         "topic_id": [run.topic_ids[topic] for topic in topics],
         "doc_id": run.doc_ids.to_list(),
         "score": run.scores,
@@ -261,7 +259,7 @@ def _choose(found: Recognition, name: str, holds: str) -> Format:
     if found.is_sure and len(candidates) == 1:
         return candidates[0]
     wanted = [one for one in candidates if not holds or one.holds == holds] or candidates
-    ends = [one for one in wanted if _without_compression(name).endswith(one.extensions or ("\0",))]
+    ends = [one for one in wanted if without_compression(name).endswith(one.extensions or ("\0",))]
     likely = ends if len(ends) == 1 else wanted
     if len(likely) == 1 and not found.is_refused:
         return likely[0]
@@ -297,15 +295,3 @@ def _name(path: Source) -> str:
     if isinstance(path, str | os.PathLike):
         return os.fspath(path)
     return str(getattr(path, "name", "") or "stream")
-
-
-def _without_compression(name: str) -> str:
-    return next((name.removesuffix(ending) for ending in COMPRESSED if name.endswith(ending)), name)
-
-
-def _stem(name: str) -> str:
-    """Return a file's name without folder and endings as one word: the name of a run that its file does not name."""
-    base = PurePath(_without_compression(name)).name
-    endings = sorted((end for one in FORMATS if one.holds == RUNS for end in one.extensions), key=len)
-    stem = next((base.removesuffix(end) for end in (*endings, ".txt") if base.endswith(end)), base)
-    return "_".join(stem.split()) or UNNAMED

@@ -11,7 +11,7 @@ from judging.judgment_objects import read_mteb, read_umbrela
 from judging.judgment_tables import read_crowd_labels, read_gold, read_pairs
 from judging.places import place_of_cell, place_of_field, place_of_object, place_of_umbrela
 from judging.run_objects import object_rows
-from judging.run_tables import RunFile, find_row_faults, msmarco_rows, read_ranked, table_rows
+from judging.run_tables import RunFile, find_row_faults, msmarco_rows, read_msmarco, read_ranked, table_rows
 from judging.runs import RunColumns, find_faults, read_columns
 from judging.samples import PRELS, STRATA
 from judging.textfiles import Source
@@ -79,7 +79,7 @@ RUN_FORMATS = (
         tool="MS MARCO, PyTerrier (minimal), Anserini",
         recognised="three columns, the third counting up within each topic",
         extensions=(".tsv",),
-        read=partial(read_ranked, msmarco_rows),
+        read=read_msmarco,
         find_faults=partial(find_row_faults, msmarco_rows),
         write=trec_tables.write_msmarco,
     ),
@@ -191,6 +191,7 @@ JUDGMENT_FORMATS = (
         read=read_prels,
         place=_in_columns("topic", "document", "grade", "method", "probability"),
         sample=PRELS,
+        has_probabilities=True,
         write=trec_tables.write_prels,
     ),
     JudgmentFormat(
@@ -239,7 +240,7 @@ JUDGMENT_FORMATS = (
         extensions=(".pairs.csv",),
         read=read_pairs,
         place=place_of_cell,
-        is_imported=False,
+        imported_as="gold",  # its truth: the recognition names the column
         write=trec_tables.write_pairs,
     ),
 )

@@ -58,7 +58,7 @@ __all__ = [
 KINDS = {
     "topics": {"file_format"},
     "documents": {"file_format", "is_html"},
-    "runs": {"description", "is_manual", "group"},
+    "runs": {"description", "is_manual", "group", "file_format", "run_name"},
     "scores": {"list_name"},
     "judgments": {
         "file_format", "as_gold", "source_name", "grade_map", "kind", "method_codes", "complete", "repeats",

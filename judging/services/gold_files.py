@@ -32,6 +32,7 @@ from judging.services.judgment_rows import (
 )
 from judging.services.sources import Progress, begin_import, copy_rows, numbered_records, open_source
 from judging.textfiles import Source
+from judging.trec_tables import CHOSEN_METHOD, DRAWN_METHOD
 from touchstone.models import User, record
 
 NOT_COMPLETE = (
@@ -93,7 +94,10 @@ def import_gold(
             _refuse_second(campaign)
         file = JudgmentFile(stream, name, form, options)
         faults = Faults()
-        records = form.read(stream, name, allows_repeats=repeats != "reject", faults=faults, options=options)
+        repeating = (
+            {} if form.sample else {"allows_repeats": repeats != "reject"}
+        )  # no sample names a pair twice
+        records = form.read(stream, name, **repeating, faults=faults, options=options)
         found = numbered_records(records, stream, progress, "gold answers", faults)
         rows = _rows(found, file, grade_map, allowed)
         copy_rows("incoming", f"{INCOMING}, probability double precision", rows)
@@ -163,7 +167,17 @@ def _rows(
         if grade is None and one.grade is not None:
             continue  # left out
         who = getattr(one, "assessor", "")
-        yield index, one.topic_id, one.doc_id, who, grade, getattr(one, "probability", None)
+        if getattr(one, "method", DRAWN_METHOD) == CHOSEN_METHOD:
+            file.refuse(
+                index, "method", "method 0 was chosen, not drawn: its probability is not that of an audit"
+            )
+        yield index, one.topic_id, one.doc_id, who, grade, _chance(one)
+
+
+def _chance(one: Any) -> float | None:
+    """Return the probability of a record of gold, or of a sample; None where it says none."""
+    chance: float | None = getattr(one, "inclusion_probability", None) or getattr(one, "probability", None)
+    return chance
 
 
 def _refuse_two_chances(file: JudgmentFile) -> None:
@@ -197,6 +211,7 @@ def _declare(
             source_name=source_name,
             gold_items=gold,
             probability={item: chance for item, chance, _ in rows if chance is not None},
+            lists_all=file.format.sample is None,
             actor=actor,
         )
     )

@@ -39,7 +39,7 @@ class ImportedGold:
     """Gold grades of judged items, which have their judgments already, and how these items were chosen.
 
     `chosen` is the key of a `judging.gold_choices.GoldChoice`; `probability` that of items, chosen or not, as the file
-    says.
+    says. With `lists_all` it must say so of every judged item; a sample lists the chosen ones alone.
     """
 
     campaign: Campaign
@@ -48,6 +48,7 @@ class ImportedGold:
     source_name: str
     gold_items: Sequence[uuid.UUID]
     probability: Mapping[uuid.UUID, float]
+    lists_all: bool
     actor: User | None
 
 

@@ -8,7 +8,7 @@ from django.db import transaction
 from judging.faults import Faults
 from judging.file_options import PLAIN, FileOptions
 from judging.formats.kinds import JudgmentFormat
-from judging.gold_choices import UNKNOWN
+from judging.gold_choices import PROBABILITIES, UNKNOWN
 from judging.models import IMPORTED_JUDGMENTS, Assessor, Campaign, Collection, GoldAnswer, Import
 from judging.samples import METHOD_CODES, MethodCodes
 from judging.services.complete_files import record_all, refuse_what_is_there, wants_all
@@ -43,6 +43,8 @@ from judging.services.sources import (
 )
 from judging.textfiles import Source
 from touchstone.models import User, record
+
+AUDIT_OF_SAMPLE = (PROBABILITIES.key, METHOD_CODES[0])  # how a sample is read as gold
 
 
 def import_judgments(
@@ -85,7 +87,7 @@ def import_judgments(
         raise ImportRefused(f"repeats must be one of {', '.join(REPEATS)}, not {repeats!r}")
     if as_gold and kind == Assessor.Kind.MACHINE:
         raise ImportRefused("a judgment of a machine assessor is never a gold answer")
-    form = _checked_format(file_format, as_gold, campaign, name, method_codes)
+    form = _checked_format(file_format, as_gold, campaign, name, method_codes, gold_chosen)
     if collection is None:
         if campaign is None:
             raise ImportRefused("name a collection or a campaign to import judgments into")
@@ -109,7 +111,7 @@ def import_judgments(
     is_audit = refuse_choice(campaign, gold_chosen, by_topic=by_topic, form=form)
     if is_audit and not as_gold:
         raise ImportRefused("how gold was chosen is said of gold answers alone")
-    if form.sample is not None:
+    if form.sample is not None and not as_gold:
         if skips_unknown:
             raise ImportRefused("a sample is imported whole: nothing of it can be left out")
         return import_sample(kind=kind, method_codes=method_codes, **common)
@@ -173,16 +175,26 @@ def _import_labels(
 
 
 def _checked_format(
-    file_format: str, as_gold: bool, campaign: Campaign | None, name: str, method_codes: str
+    file_format: str,
+    as_gold: bool,
+    campaign: Campaign | None,
+    name: str,
+    method_codes: str,
+    gold_chosen: str,
 ) -> JudgmentFormat:
     form = judgment_format(file_format)
     if method_codes not in METHOD_CODES:
         raise ImportRefused(f"method_codes must be one of {', '.join(METHOD_CODES)}, not {method_codes!r}")
     if method_codes != METHOD_CODES[0] and not (form.sample and form.sample.has_method_codes):
         raise ImportRefused(f"method_codes are for prels: {file_format} has none")
-    if as_gold and form.sample is not None:
+    if as_gold and form.sample is not None and not form.has_probabilities:
         raise ImportRefused(
             f"{file_format} holds a sample: import it as the judgments of a campaign, not as gold answers"
+        )
+    if as_gold and form.sample is not None and (gold_chosen, method_codes) != AUDIT_OF_SAMPLE:
+        raise ImportRefused(
+            f"{file_format} holds a sample: import it as the judgments of a campaign, or as gold answers that were "
+            "chosen with the probabilities in the file, as they are recorded"
         )
     if not as_gold and campaign is None:
         raise ImportRefused("judgments that are not gold answers need a campaign: name one")

@@ -17,7 +17,7 @@ REJECT = "reject"
 REPEATS = {REJECT: "refuse the file", "first": "keep the first", "last": "keep the last"}
 
 
-FORMATS = tuple(one for one in JUDGMENT_FORMATS if one.is_imported)
+FORMATS = tuple(one for one in JUDGMENT_FORMATS if not one.imported_as)
 DEFAULT_FORMAT = FORMATS[0].key
 
 
@@ -29,6 +29,15 @@ def judgment_format(key: str) -> JudgmentFormat:
     raise ImportRefused(f"file_format must be one of {', '.join(judgment_format_keys())}, not {key!r}")
 
 
+def format_to_import(key: str) -> str:
+    """Return the key of the format as which an import reads files of that one.
+
+    >>> format_to_import("pairs"), format_to_import("qrels")
+    ('gold', 'qrels')
+    """
+    return next((one.imported_as for one in JUDGMENT_FORMATS if one.key == key and one.imported_as), key)
+
+
 def judgment_format_keys() -> list[str]:
     return [one.key for one in FORMATS]
 
@@ -36,6 +45,11 @@ def judgment_format_keys() -> list[str]:
 def gold_format_choices() -> list[tuple[str, str]]:
     """Return key and label of the formats that gold answers come in."""
     return [(one.key, one.label) for one in FORMATS if one.sample is None]
+
+
+def audit_format_choices() -> list[tuple[str, str]]:
+    """Return key and label of the formats of gold answers that may become an audit of a campaign."""
+    return [(one.key, one.label) for one in FORMATS if one.sample is None or one.has_probabilities]
 
 
 def labels_format_choices() -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from typing import Any
 from django.contrib.auth.hashers import make_password
 from django.db import connection
 
+from judging.faults import Faults
 from judging.models import (
     Assessor,
     Campaign,
@@ -22,7 +23,7 @@ from judging.models import (
     Slot,
 )
 from judging.services.imports import Rows, rows_of
-from judging.services.judgment_formats import REJECT, JudgmentFile
+from judging.services.judgment_formats import REJECT, JudgmentFile, grades_in
 from judging.services.sources import add_rows, copy_rows, rows_between, tell_planner
 from touchstone.models import User
 
@@ -117,8 +118,21 @@ def grade_on_scale(
     wanted = mapping.get(grade, grade) if mapping else grade
     if wanted is not None and wanted not in allowed:
         scale = ", ".join(map(str, sorted(allowed)))
-        file.refuse(index, "grade", f"grade {wanted} is not on the scale {scale}")
+        question = _ask_of_negative(file, mapping or {}) if wanted < 0 else ""
+        file.refuse(index, "grade", f"grade {wanted} is not on the scale {scale}{question}")
     return wanted
+
+
+def _ask_of_negative(file: JudgmentFile, mapping: Mapping[int, int | None]) -> str:
+    """Return how many lines have each grade below 0, and the question what these become."""
+    found = grades_in(file.stream.from_start(), file.name, file.format, file.options, Faults())
+    negative = {grade: n for grade, n in found.items() if (mapping.get(grade, grade) or 0) < 0}
+    counts = ", ".join(
+        f"{n:,} {'line has' if n == 1 else 'lines have'} {grade}" for grade, n in negative.items()
+    )
+    as_zero, left_out = (",".join(f"{grade}={wanted}" for grade in negative) for wanted in ("0", ""))
+    or_left_out = "" if file.format.sample else f" or {left_out} (left out)"  # a sample is imported whole
+    return f"; {counts}: say with a grade map what becomes of them, {as_zero} (not relevant){or_left_out}"
 
 
 def add_gold(file: JudgmentFile, made: Import, source_name: str) -> tuple[int, dict[str, list[int]]]:

@@ -8,6 +8,7 @@ from django.db import OperationalError, transaction
 from psycopg.errors import LockNotAvailable
 
 from judging.file_options import FileOptions, options_from
+from judging.formats.run_names import run_format_keys
 from judging.import_choices import KINDS, LEFT_OUT, ORDER, options_for
 from judging.models import Campaign, Collection, DocumentImage, GoldAnswer, Import
 from judging.services.errors import CollectionBusy, CollectionDeleted, ImportRefused
@@ -201,10 +202,11 @@ def _documents(keeping: _Keeping, file: _File) -> None:
 
 
 def _runs(keeping: _Keeping, files: Sequence[_File]) -> None:
-    """Import the runs, those with the same description, group and encoding together."""
+    """Import the runs, those with the same description, group, format and encoding together; a named one alone."""
     alike: dict[tuple[Any, ...], list[_File]] = {}
     for file in files:
-        wanted = {**file.chosen, "encoding": file.options.encoding}
+        form = file.file_format if file.file_format in run_format_keys() else ""
+        wanted = {**file.chosen, "encoding": file.options.encoding, "file_format": form or ""}
         alike.setdefault(tuple(sorted(wanted.items())), []).append(file)
     for options, these in alike.items():
         named = [(file.part.path, file.part.name) for file in these]

@@ -8,16 +8,24 @@ from typing import Any
 
 from judging import records, topics
 from judging.encodings import differing_lines
-from judging.faults import TrecFormatError
 from judging.file_options import MAPPED_FIELDS, FileOptions, options_from, parse_grades, written_grades
+from judging.formats.run_names import format_in
 from judging.import_choices import KINDS, LEFT_OUT, READING
 from judging.likely_encodings import encoding_candidates
 from judging.places import place_of_document, place_of_topic
 from judging.recognise import Recognition, doubts, recognise_file
-from judging.runs import RunColumns, read_columns
-from judging.services.judgment_formats import DEFAULT_FORMAT, judgment_format
+from judging.runs import RunColumns
+from judging.services.judgment_formats import DEFAULT_FORMAT, format_to_import, judgment_format
 from judging.services.look_ids import DOCUMENTS, TOPICS, Ids, Repeat, most_common
-from judging.services.look_parts import LOOKS, Finding, Looking, look_at_run, needs_of_run, raw_lines
+from judging.services.look_parts import (
+    LOOKS,
+    Finding,
+    Looking,
+    RunReading,
+    look_at_run,
+    needs_of_run,
+    raw_lines,
+)
 from judging.services.scores import name_of_scores
 from judging.services.sources import Progress
 from judging.services.upload_parts import Part
@@ -103,8 +111,8 @@ def look_at_parts(
     seen = {number: recognise_part(part, NamedIds()) for number, part in enumerate(parts)}
     first = [number for number in seen if _kind(seen[number], choices, parts[number]) in NAMES_OTHERS]
     runs = [number for number in first if _kind(seen[number], choices, parts[number]) == "runs"]
-    encodings = {number: _encoding_of_run(seen[number], choices, parts[number]) for number in runs}
-    for number, finding in _each_run(parts, encodings, listening):
+    readings = {number: _run_reading(seen[number], choices, parts[number]) for number in runs}
+    for number, finding in _each_run(readings, listening):
         cards[number] = _card(parts[number], number, seen[number], choices, "runs", finding, listening)
         _tell(progress, len(cards), len(parts), parts[number])
     perhaps = [number for number in seen if number not in first and _may_name_others(seen[number])]
@@ -159,12 +167,17 @@ def _kind(seen: Recognition | None, choices: Mapping[str, Mapping[str, Any]], pa
     return seen.kind if is_settled else ""
 
 
-def _encoding_of_run(seen: Recognition | None, choices: Mapping[str, Mapping[str, Any]], part: Part) -> str:
-    return "" if seen is None else reading_options(seen, "runs", choices.get(part.name, {})).encoding
+def _run_reading(
+    seen: Recognition | None, choices: Mapping[str, Mapping[str, Any]], part: Part
+) -> RunReading:
+    chosen = choices.get(part.name, {})
+    encoding = "" if seen is None else reading_options(seen, "runs", chosen).encoding
+    form = format_in(seen, str(chosen.get("file_format") or ""))
+    return RunReading(part, form, encoding, str(chosen.get("run_name") or ""))
 
 
-def _each_run(parts: Sequence[Part], encodings: Mapping[int, str], ids: Ids) -> Iterator[tuple[int, Finding]]:
-    """Read runs, given by number with their encodings, two at a time; at most three are in memory."""
+def _each_run(readings: Mapping[int, RunReading], ids: Ids) -> Iterator[tuple[int, Finding]]:
+    """Read runs, given by number, two at a time; at most three are in memory."""
     waiting: deque[tuple[int, Future[RunColumns | None]]] = deque()
 
     def finish_first() -> tuple[int, Finding]:
@@ -172,22 +185,15 @@ def _each_run(parts: Sequence[Part], encodings: Mapping[int, str], ids: Ids) -> 
         columns = future.result()
         if columns is not None:
             needs_of_run(columns, number, ids)
-        return number, look_at_run(parts[number], columns, encodings[number])
+        return number, look_at_run(readings[number], columns)
 
     with ThreadPoolExecutor(N_READERS) as pool:
-        for number, encoding in encodings.items():
-            waiting.append((number, pool.submit(_columns, parts[number], encoding)))
+        for number, reading in readings.items():
+            waiting.append((number, pool.submit(reading.columns)))
             if len(waiting) > N_READERS:
                 yield finish_first()
         while waiting:
             yield finish_first()
-
-
-def _columns(part: Part, encoding: str) -> RunColumns | None:
-    try:
-        return read_columns(part.path, part.name, encoding=encoding)
-    except TrecFormatError:
-        return None  # looked at once more, for all that is wrong
 
 
 def _look(
@@ -210,10 +216,12 @@ def _look(
 
 def format_of(seen: Recognition, kind: str, chosen: Mapping[str, Any]) -> str | None:
     """Return the format to read by: the one that was chosen, or recognised for this kind, or the reader's own guess."""
+    if kind == "runs":
+        return format_in(seen, str(chosen.get("file_format") or "")).key
     if chosen.get("file_format"):
         return str(chosen["file_format"])
     is_of_kind = kind == seen.kind or seen.file_format in FORMATS.get(kind, ())
-    return (seen.file_format or None) if is_of_kind else None
+    return (format_to_import(seen.file_format) or None) if is_of_kind else None
 
 
 def reading_options(seen: Recognition, kind: str, chosen: Mapping[str, Any]) -> FileOptions:

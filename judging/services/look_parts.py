@@ -10,8 +10,11 @@ import numpy as np
 
 from judging.faults import Faults, TrecFormatError
 from judging.file_options import Changes, FileOptions
+from judging.formats.kinds import RunFormat
+from judging.formats.run_names import format_in, read_named_run
 from judging.records import DocumentRecord, read_documents
-from judging.runs import RunColumns, find_faults, read_columns
+from judging.run_tables import RunFile
+from judging.runs import RunColumns
 from judging.sanitise import sanitise_documents
 from judging.scores import read_scores
 from judging.services.judgment_formats import DEFAULT_FORMAT, judgment_format
@@ -136,11 +139,34 @@ def _document_records(look: Looking, finding: Finding) -> Iterator[DocumentRecor
     )
 
 
-def look_at_run(part: Part, columns: RunColumns | None, encoding: str) -> Finding:
+@dataclass(frozen=True)
+class RunReading:
+    """How the run of a part is read."""
+
+    part: Part
+    form: RunFormat
+    encoding: str = ""
+    run_name: str = ""
+
+    def columns(self) -> RunColumns | None:
+        """Return the run; None of one that has faults, which are looked for in a pass of their own."""
+        try:
+            return read_named_run(self.form, self._file(None), self.run_name)
+        except TrecFormatError:
+            return None
+
+    def find_faults(self, faults: Faults) -> None:
+        self.form.find_faults(self._file(faults), self.run_name)
+
+    def _file(self, faults: Faults | None) -> RunFile:
+        return RunFile(self.part.path, self.part.name, encoding=self.encoding, faults=faults)
+
+
+def look_at_run(reading: RunReading, columns: RunColumns | None) -> Finding:
     """Return what is in a run that was read, or what is wrong in one that could not be."""
     finding = Finding(heads=("topic", "document", "rank", "score"))
     if columns is None:
-        find_faults(part.path, part.name, finding.faults, encoding=encoding)
+        reading.find_faults(finding.faults)
         return finding
     finding.n_rows, finding.tag = len(columns.scores), columns.run_tag
     for row in range(min(N_RECORDS, columns.offsets[1] if len(columns.offsets) > 1 else 0)):
@@ -161,13 +187,12 @@ def needs_of_run(columns: RunColumns, part: int, ids: Ids) -> None:
 
 
 def _runs(look: Looking) -> Finding:
-    encoding = look.options.encoding
-    try:
-        columns = read_columns(look.part.path, look.part.name, encoding=encoding)
-    except TrecFormatError:
-        return look_at_run(look.part, None, encoding)
-    needs_of_run(columns, look.number, look.ids)
-    return look_at_run(look.part, columns, encoding)
+    form = format_in(None, look.file_format)
+    reading = RunReading(look.part, form, look.options.encoding, str(look.chosen.get("run_name") or ""))
+    columns = reading.columns()
+    if columns is not None:
+        needs_of_run(columns, look.number, look.ids)
+    return look_at_run(reading, columns)
 
 
 def _scores(look: Looking) -> Finding:

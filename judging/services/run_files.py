@@ -13,10 +13,14 @@ from django.db import transaction
 
 from judging.faults import Faults
 from judging.file_options import FileOptions
+from judging.formats.kinds import RunFormat
+from judging.formats.run_names import DEFAULT, read_named_run, run_format_keys, run_format_of
 from judging.models import Collection, Import, Run
 from judging.places import place_of_field
 from judging.rankings import RunSummary, convert_runs
-from judging.runs import find_faults
+from judging.run_tables import RunFile
+from judging.runs import RunColumns
+from judging.services.errors import ImportRefused
 from judging.services.imports import add_file, made_now, rows_of
 from judging.services.sources import Progress, begin_import, longest, refuse, refuse_faults
 from judging.textfiles import Source, TrecFormatError
@@ -30,6 +34,16 @@ class _RunFile:
     name: str
     n_bytes: int
     sha256: str
+    form: RunFormat
+    encoding: str
+    run_name: str
+
+    def read(self) -> RunColumns:
+        return read_named_run(self.form, RunFile(self.path, self.name, encoding=self.encoding), self.run_name)
+
+    def find_faults(self, faults: Faults) -> None:
+        file = RunFile(self.path, self.name, encoding=self.encoding, faults=faults)
+        self.form.find_faults(file, self.run_name)
 
 
 def import_runs(
@@ -40,26 +54,35 @@ def import_runs(
     is_manual: bool = False,
     group: str = "",
     encoding: str = "",
+    file_format: str = "",
+    run_name: str = "",
     progress: Progress | None = None,
     actor: User | None = None,
     made: Import | None = None,
 ) -> list[Run]:
     """Add run files, each given with its name for messages; return the runs.
 
-    The files are UTF-8, or all of them in that `encoding`. The run tag is the run's id: one the collection has already
-    is an error. Topics the collection lacks are none: every returned run carries them as `unknown_topics`.
+    The files are UTF-8, or all of them in that `encoding`, and have that `file_format` of `judging.formats`, or the one
+    that their beginnings tell. The run tag is the run's id: one the collection has already is an error. Where a file
+    names no run, that is the file's name; a `run_name` is for one file, and needed where it names several. Topics the
+    collection lacks are none: every returned run carries them as `unknown_topics`.
     """
     with ExitStack() as stack, transaction.atomic():
         begin_import(collection)
         kept = made_now(made, collection=collection, kind="runs", actor=actor)
-        found = [_run_file(source, name, stack) for source, name in files]
+        _refuse_name(run_name, len(files))
+        if file_format and file_format not in run_format_keys():
+            words = ", ".join(run_format_keys())
+            raise ImportRefused(f"file_format must be one of {words}, not {file_format!r}")
+        asked = {"encoding": encoding, "run_name": run_name}
+        found = [_run_file(source, name, stack, file_format, asked) for source, name in files]
         topics = set(collection.topics.values_list("topic_id", flat=True))
         taken = set(collection.runs.values_list("run_id", flat=True))
         runs: list[Run] = []
         total = sum(file.n_bytes for file in found)
 
         def write(index: int, summary: RunSummary, payload: bytes) -> None:
-            _refuse_run(found[index], summary.run_tag, taken, encoding)
+            _refuse_run(found[index], summary.run_tag, taken)
             taken.add(summary.run_tag)
             run = Run.objects.create(
                 collection=collection,
@@ -79,12 +102,12 @@ def import_runs(
                 progress(done, total, f"{len(runs)} of {len(found)} runs")
 
         try:
-            convert_runs([file.path for file in found], write, encoding=encoding)
+            convert_runs([file.path for file in found], write, read=lambda index: found[index].read())
         except TrecFormatError as error:
             # Files are handed over in order, so those before the bad one are good.
             faults = Faults()
             for file in found[len(runs) :]:
-                find_faults(file.path, file.name, faults, encoding=encoding)
+                file.find_faults(faults)
             refuse_faults(faults)
             # The name is that of the next file: the path in the error may be that of an upload.
             refuse(found[len(runs)].name, (error.line, error.column), error.reason)
@@ -92,7 +115,16 @@ def import_runs(
     return runs
 
 
-def _run_file(source: Source, name: str, stack: ExitStack) -> _RunFile:
+def _refuse_name(run_name: str, n_files: int) -> None:
+    if run_name and n_files > 1:
+        raise ImportRefused("run_name names one run: leave it out where there are several files")
+    if len(run_name.split()) > 1 or run_name != run_name.strip():
+        raise ImportRefused(f"run_name must be one word, not {run_name[:80]!r}")
+
+
+def _run_file(
+    source: Source, name: str, stack: ExitStack, file_format: str, asked: dict[str, str]
+) -> _RunFile:
     """Return the run as a path: a stream is copied to a temporary file."""
     if not isinstance(source, str | os.PathLike):
         copy = stack.enter_context(tempfile.NamedTemporaryFile(prefix="run-"))  # noqa: SIM115 (the stack closes it)
@@ -101,10 +133,13 @@ def _run_file(source: Source, name: str, stack: ExitStack) -> _RunFile:
         source = copy.name
     with open(source, "rb") as stream:
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
-        return _RunFile(str(source), name, stream.tell(), digest)
+        n_bytes = stream.tell()
+    return _RunFile(
+        str(source), name, n_bytes, digest, run_format_of(file_format or None, source, name), **asked
+    )
 
 
-def _refuse_run(file: _RunFile, run_id: str, taken: set[str], encoding: str) -> None:
+def _refuse_run(file: _RunFile, run_id: str, taken: set[str]) -> None:
     limit = longest(Run, "run_id")
     reason = ""
     if len(run_id) > limit:
@@ -112,7 +147,9 @@ def _refuse_run(file: _RunFile, run_id: str, taken: set[str], encoding: str) -> 
     elif run_id in taken:
         reason = f"the collection already has run {run_id}"
     if reason:
-        place = place_of_field(file.path, file.name, 0, 6, 5, FileOptions(encoding=encoding))
+        options = FileOptions(encoding=file.encoding)
+        is_trec = file.form is DEFAULT
+        place = place_of_field(file.path, file.name, 0, 6, 5, options) if is_trec else (1, 1)
         refuse(file.name, place, reason)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 from django.db import connection
 
+from judging.judgment_tables import LEAST_CHANCE
 from judging.models import Campaign, Item
 from judging.services.errors import ImportRefused
 from judging.services.imported_samples import ImportedGold
@@ -15,6 +16,7 @@ from sampling.strategies import SIMPLE
 from touchstone.models import record
 
 NO_SEED = 0  # nothing was drawn here
+MOST_USUAL_CHANCE = 0.5  # of what a sample's file does not list; at least `LEAST_CHANCE`, as in files of gold
 LABELS = """
 SELECT item_id, avg(grade)::float8, count(*) FROM (
   SELECT DISTINCT ON (j.item_id, j.assessor_id) j.item_id, j.grade
@@ -72,6 +74,8 @@ def _chances(
     """Return the chance of gold of every judged item; ImportRefused where one has none."""
     if declaration == PROBABILITIES:
         missing = [item for item in items if item.pk not in gold.probability]
+        if missing and not gold.lists_all:
+            return _with_usual_chance(gold, items)
         if missing:
             first = missing[0].key
             raise ImportRefused(
@@ -90,6 +94,23 @@ def _chances(
             f"{len(without):,} topics have no gold grade, for example {without[0]}: by topic nothing is known of them"
         )
     return np.asarray(share)
+
+
+def _with_usual_chance(gold: ImportedGold, items: list[Item]) -> FloatArray:
+    """Return the recorded chance of every item in a sample's file, and one chance for all that it does not list.
+
+    Values read the chances of chosen items alone. That of the others says that they could have been chosen, too, and
+    how many were expected: as many as were chosen.
+    """
+    listed = np.array([gold.probability.get(item.pk, np.nan) for item in items], dtype=np.float64)
+    is_listed = np.isfinite(listed)
+    if (listed[is_listed] == 1).all():
+        raise ImportRefused(
+            f"{int((~is_listed).sum()):,} of {len(items):,} judged documents are not in the file, in which every "
+            "probability is 1: these were not drawn from all, and nothing is known of the others"
+        )
+    usual = (is_listed.sum() - listed[is_listed].sum()) / (~is_listed).sum()
+    return np.where(is_listed, listed, np.clip(usual, LEAST_CHANCE, MOST_USUAL_CHANCE))
 
 
 def _choice_test(

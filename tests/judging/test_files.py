@@ -272,11 +272,19 @@ def test_the_codes_of_cranfield_are_turned_round():
     assert GoldAnswer.objects.first().source == "cranqrel"
 
 
+def negative(grade: int) -> str:
+    """Return the question about one line with a grade below 0."""
+    return (
+        f"q:2:8: grade {grade} is not on the scale 0, 1, 2, 3, 4, 5, 6, 7, 8, 9; 1 line has {grade}: say with a grade "
+        f"map what becomes of them, {grade}=0 (not relevant) or {grade}= (left out)"
+    )
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("data", "options", "message"),
     [
-        ("1 0 d1 1\n1 0 d2 -1\n", {}, "q:2:8: grade -1 is not on the scale 0, 1, 2, 3, 4, 5, 6, 7, 8, 9"),
+        ("1 0 d1 1\n1 0 d2 -1\n", {}, negative(-1)),
         ("1 0 d1 1\n1 0 d2 10\n", {}, "q:2:8: grade 10 is not on the scale 0, 1, 2, 3, 4, 5, 6, 7, 8, 9"),
         ("1 0 d1 1\n3 0 dx 1\n", {}, "q:2:5: the collection has no document dx"),
         ("1 0 d1 1\n3 0 d2 1\n", {}, "q:2:1: the collection has no topic 3"),
@@ -289,7 +297,7 @@ def test_the_codes_of_cranfield_are_turned_round():
         (
             "1 0 d1 1\n1 0 d2 -2\n",
             {"grade_map": {1: 2}},
-            "q:2:8: grade -2 is not on the scale 0, 1, 2, 3, 4, 5, 6, 7, 8, 9",
+            negative(-2),
         ),
         ("1 0 d1 1\n1 0 d2 ?\n", {}, "q:2:8: grade must be an integer in -127..127, not '?'"),
         (

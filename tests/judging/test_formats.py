@@ -14,6 +14,7 @@ from judging.faults import TrecFormatError
 from judging.formats.kinds import JUDGMENTS, RUNS, TOPICS
 from judging.formats.table import JUDGMENT_FORMATS, RUN_FORMATS, TOPIC_FORMATS
 from judging.recognise import recognise
+from judging.run_tables import RunFile, msmarco_rows, read_msmarco, read_ranked
 from judging.topics import FORMATS as TOPIC_READERS
 
 FILES = Path(__file__).parents[1] / "fixtures/formats"
@@ -185,6 +186,23 @@ def test_a_fast_and_a_slow_pass_over_a_json_run_read_the_same() -> None:
     spaced = json.dumps({"7": {"a": 1, "b": 2.5}, "8": {"c": -3}}, indent=3).encode()
     name, columns = formats.read_run_columns(io.BytesIO(spaced), format="json_run", name="x")
     assert (name, columns["topic_id"], columns["doc_id"]) == ("x", ["7", "7", "8"], ["b", "a", "c"])
+
+
+LINES = [
+    f"{topic}\t{document}\t{rank}" for topic in "ab" for rank, document in enumerate(["x", "z", "y", "w"])
+]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_fast_and_a_slow_pass_over_three_columns_read_the_same(seed: int) -> None:
+    shuffled = "\n".join(np.random.default_rng(seed).permutation(LINES)).encode()
+    fast = read_msmarco(RunFile(io.BytesIO(shuffled), "f"), "mine")
+    slow = read_ranked(msmarco_rows, RunFile(io.BytesIO(shuffled), "f"), "mine")
+    assert fast.doc_ids.to_list() == slow.doc_ids.to_list() == ["x", "z", "y", "w"] * 2
+    assert fast.topic_ids == slow.topic_ids == ("a", "b")
+    for name in ("offsets", "scores", "pair_hashes"):
+        assert getattr(fast, name).tolist() == getattr(slow, name).tolist()
+    assert fast.run_tag == slow.run_tag == "mine"
 
 
 # (what is wrong, the format, and the error)

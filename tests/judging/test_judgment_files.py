@@ -71,6 +71,12 @@ def test_an_import_takes_only_slots_that_nobody_holds():
     assert list(numbers) == [(2, 1), (1, 0), (3, 2)]
 
 
+ASKED = (
+    "j:2:8: grade -2 is not on the scale 0, 1, 2; 2 lines have -2, 1 line has -1: say with a grade map what becomes of "
+    "them, -2=0,-1=0 (not relevant) or -2=,-1= (left out)"
+)
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     ("data", "message"),
@@ -84,7 +90,7 @@ def test_an_import_takes_only_slots_that_nobody_holds():
             "j:2:5: document d1 of topic 1 and assessor a occurs twice (first on line 1)",
         ),
         ("1 a d1 1\n1 b d1 3\n", "j:2:8: grade 3 is not on the scale 0, 1, 2"),
-        ("1 a d1 1\n1 b d1 -2\n", "j:2:8: grade -2 is not on the scale 0, 1, 2"),
+        ("1 a d1 1\n1 b d1 -2\n1 b d2 -2\n1 a d2 -1\n", ASKED),
         ("1 a d1 1\n1 b d9 1\n", "j:2:5: the collection has no document d9"),
         ("1 a d1 1\n1 old d2 1\n", "j:2:3: this assessor has already judged document d2 of topic 1"),
     ],

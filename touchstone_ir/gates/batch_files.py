@@ -9,8 +9,8 @@ from judging.faults import TrecFormatError
 from judging.records import read_documents
 from judging.tables import Row, open_rows
 from judging.trec import INTEGER, MAX_GRADE
-from touchstone_ir.gates.items import Pair
-from touchstone_ir.gates.refusal import GateRefused
+from touchstone_ir.columns import InputRefused
+from touchstone_ir.gates.items import Pair, words_of
 
 HEADER = ("topic", "doc", "grade")
 TEXT = "text"
@@ -73,15 +73,6 @@ def require_pairs(
         raise TrecFormatError(path.name, line, 1, f"{words_of(missing[0])} of {name} is missing{more}")
 
 
-def words_of(pair: Pair) -> str:
-    """Return how messages name a pair.
-
-    >>> words_of(("3", "d7"))
-    'document d7 of topic 3'
-    """
-    return f"document {pair[1]} of topic {pair[0]}"
-
-
 def read_texts(corpus: Path, pairs: Sequence[Pair]) -> dict[str, str]:
     """Return title and text of the documents of a batch, by id; refused where the corpus lacks one."""
     wanted = {doc for _, doc in pairs}
@@ -93,5 +84,5 @@ def read_texts(corpus: Path, pairs: Sequence[Pair]) -> dict[str, str]:
     missing = [pair for pair in pairs if pair[1] not in texts]
     if missing:
         more = f", nor {len(missing) - 1} more" if missing[1:] else ""
-        raise GateRefused(f"{corpus}: {words_of(missing[0])} is not there{more}")
+        raise InputRefused(f"{corpus}: {words_of(missing[0])} is not there{more}")
     return texts

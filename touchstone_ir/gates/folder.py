@@ -1,7 +1,7 @@
 """The folder of a gate: its question, fixed with the first step; its batches, answers and looks, which only grow.
 
     gate.json       the question, and SHA-256 of the files and of the items; written last when a gate starts
-    items.csv       pairs that the runs weigh differently, with both ranks and the judge's grade
+    pairs.csv       every labelled pair, with both ranks and the judge's grade
     batches/0001.csv, ...    what was asked for, as it follows from the question alone
     answers/0001.csv, ...    the same with grades
     looks.jsonl     a line a complete batch: the corrected difference and its bounds
@@ -19,18 +19,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from analytics.estimation.estimate import Refusal
 from analytics.estimation.sequences import FEWEST_WATCHED
 from analytics.planning.gating import GateBatch, Question
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Linear
 from sampling.measures.registry import parse_linear
-from touchstone_ir.gates.batch_files import batch_content, read_grades, require_pairs, words_of
-from touchstone_ir.gates.difference import corrected_difference
-from touchstone_ir.gates.items import ItemTable, Pair
-from touchstone_ir.gates.refusal import GateRefused
+from touchstone_ir.columns import InputRefused
+from touchstone_ir.gates.batch_files import batch_content, read_grades, require_pairs
+from touchstone_ir.gates.items import GatePairs, Pair, words_of
 from touchstone_ir.gates.storage import append_line, make_folder, sha256_of, whole_lines, write_file
 
 FORMAT = 1
@@ -62,7 +59,7 @@ class GateFolder:
 
     Raises
     ------
-    GateRefused
+    InputRefused
         No gate is there; a file of it was altered, or a run or the labels since it started.
     """
 
@@ -70,26 +67,26 @@ class GateFolder:
         self.path = folder
         described = folder / "gate.json"
         if not described.is_file():
-            raise GateRefused(f"{folder}: no gate has started here (there is no gate.json)")
+            raise InputRefused(f"{folder}: no gate has started here (there is no gate.json)")
         try:
             content = described.read_bytes()
             self.question_sha256 = hashlib.sha256(content).hexdigest()
             self.described: dict[str, Any] = json.loads(content)
             if self.described["format"] != FORMAT:
-                raise GateRefused(
+                raise InputRefused(
                     f"{described}: format {self.described['format']}, but this version reads {FORMAT}"
                 )
             self.question = question_of(self.described)
             self.measure: Measure[Linear] = parse_linear(self.described["measure"])
-            self.seed, self.n_topics = int(self.described["seed"]), int(self.described["topics"])
+            self.seed = int(self.described["seed"])
             self.sources: dict[str, dict[str, str]] = {name: self.described[name] for name in SOURCES}
         except (KeyError, TypeError, json.JSONDecodeError) as error:
-            raise GateRefused(f"{described}: it was altered ({error})") from None
+            raise InputRefused(f"{described}: it was altered ({error})") from None
         self._require_unchanged()
-        content = (folder / "items.csv").read_bytes()
-        if hashlib.sha256(content).hexdigest() != self.described["items_sha256"]:
-            raise GateRefused(f"{folder / 'items.csv'}: it was altered since the gate started")
-        self.table = ItemTable.of_content(content)
+        content = (folder / "pairs.csv").read_bytes()
+        if hashlib.sha256(content).hexdigest() != self.described["pairs_sha256"]:
+            raise InputRefused(f"{folder / 'pairs.csv'}: it was altered since the gate started")
+        self.pairs = GatePairs.of_content(content, self.measure)
 
     def _require_unchanged(self) -> None:
         """Refuse a run or labels that are still there and are others now; a copied gate does without them."""
@@ -97,7 +94,7 @@ class GateFolder:
             path = self.path / source["path"]
             if path.is_file() and (now := sha256_of(path)) != source["sha256"]:
                 what = "the labels" if name == "labels" else f"run {name.upper()}"
-                raise GateRefused(
+                raise InputRefused(
                     f"{os.path.normpath(path)}: {what} changed since the gate started (SHA-256 {now[:12]}..., then "
                     f"{source['sha256'][:12]}...); start another gate in another folder"
                 )
@@ -111,12 +108,11 @@ class GateFolder:
     @cached_property
     def batches(self) -> list[GateBatch]:
         """Return all batches up to the cap, asked for or not: they follow from the question."""
-        weight = self.table.items(self.measure, self.n_topics, self.seed).weight
-        return list(self.question.batches(weight, self.table.numbers(self.seed)))
+        return list(self.question.batches(self.pairs.weight, self.pairs.numbers(self.seed)))
 
-    def pairs(self, batch: int) -> list[Pair]:
+    def asked_pairs(self, batch: int) -> list[Pair]:
         """Return what a batch asks for, counted from 1."""
-        return [self.table.pairs[place] for place in self.batches[batch - 1].new.tolist()]
+        return [self.pairs.items[place] for place in self.batches[batch - 1].new.tolist()]
 
     def batch_path(self, batch: int) -> Path:
         """Return where a batch is kept."""
@@ -129,18 +125,17 @@ class GateFolder:
     def keep_batch(self, batch: int) -> None:
         """Keep a batch before anybody is asked; refused where what is kept is another one."""
         self._require_batch(batch)
-        write_file(self.batch_path(batch), batch_content(self.pairs(batch)))
+        write_file(self.batch_path(batch), batch_content(self.asked_pairs(batch)))
 
     def _require_batch(self, batch: int) -> None:
         path = self.batch_path(batch)
-        if path.is_file() and path.read_bytes() != batch_content(self.pairs(batch)):
-            raise GateRefused(f"{path}: it is not the batch that this gate asks for: it was altered")
+        if path.is_file() and path.read_bytes() != batch_content(self.asked_pairs(batch)):
+            raise InputRefused(f"{path}: it is not the batch that this gate asks for: it was altered")
 
     def batch_of(self, pair: Pair) -> int | None:
         """Return which batch asks for a pair, or None."""
-        place = next((place for place, one in enumerate(self.table.pairs) if one == pair), None)
-        asking = (number for number, batch in enumerate(self.batches, 1) if place in batch.new)
-        return None if place is None else next(asking, None)
+        numbers = range(1, len(self.batches) + 1)
+        return next((number for number in numbers if pair in self.asked_pairs(number)), None)
 
     # -- answers --------------------------------------------------------------------------------------------
 
@@ -154,13 +149,13 @@ class GateFolder:
                 break
             self._require_batch(batch)
             rows = read_grades(path)
-            require_pairs(path, rows, self.pairs(batch), f"batch {batch}")
+            require_pairs(path, rows, self.asked_pairs(batch), f"batch {batch}")
             found.append({pair: grade for pair, (grade, _) in rows.items()})
         return found
 
     def keep_answer(self, batch: int, grades: dict[Pair, int]) -> None:
         """Keep the answer to the next batch."""
-        write_file(self.answer_path(batch), batch_content(self.pairs(batch), grades))
+        write_file(self.answer_path(batch), batch_content(self.asked_pairs(batch), grades))
         self.answers.append(grades)
 
     # -- looks ----------------------------------------------------------------------------------------------
@@ -174,16 +169,16 @@ class GateFolder:
             try:
                 look = Look(**json.loads(line))
             except (TypeError, ValueError):
-                raise GateRefused(f"{path}:{number}: it is no look of a gate: it was altered") from None
+                raise InputRefused(f"{path}:{number}: it is no look of a gate: it was altered") from None
             if look.batch != number:
-                raise GateRefused(f"{path}:{number}: the look at batch {look.batch}, where {number} comes")
+                raise InputRefused(f"{path}:{number}: the look at batch {look.batch}, where {number} comes")
             if look.question_sha256 != self.question_sha256:
-                raise GateRefused(
+                raise InputRefused(
                     f"{self.path / 'gate.json'}: it was altered since batch {number} was looked at"
                 )
             answer = self.answer_path(number)
             if not answer.is_file() or sha256_of(answer) != look.answers_sha256:
-                raise GateRefused(f"{answer}: it is not what was looked at: it was altered")
+                raise InputRefused(f"{answer}: it is not what was looked at: it was altered")
             found.append(look)
         return found
 
@@ -196,18 +191,14 @@ class GateFolder:
             self.looks.append(look)
 
     def _look(self, batch: int) -> Look:
-        asked = self.batches[batch - 1]
-        items, n_items = self.table.items(self.measure, self.n_topics, self.seed), len(self.table.pairs)
-        gold, is_asked = np.zeros(n_items, dtype=np.int64), np.zeros(n_items, dtype=bool)
-        is_asked[asked.asked] = True
+        asked, items = self.batches[batch - 1], self.pairs.items
         grades = {pair: grade for answer in self.answers[:batch] for pair, grade in answer.items()}
-        gold[asked.asked] = [grades[self.table.pairs[place]] for place in asked.asked.tolist()]
-        found = corrected_difference(items, items.known(), gold, is_asked, asked.probability)
+        found = self.pairs.difference(asked, [grades[items[place]] for place in asked.asked.tolist()])
         n_judged = int(asked.asked.size)
         look = Look(batch, n_judged, self.question_sha256, sha256_of(self.answer_path(batch)))
         if isinstance(found, Refusal):
             return replace(look, refusal=found.reason)
-        bounds = self.question.bounds(found.value, found.standard_error, n_judged, n_items)
+        bounds = self.question.bounds(found.value, found.standard_error, n_judged, len(items))
         if bounds is None:
             return replace(look, refusal=f"{n_judged} pairs are judged; at least {FEWEST_WATCHED} are needed")
         low, high = bounds
@@ -228,18 +219,18 @@ def describe_source(path: Path, folder: Path, sha256: str) -> dict[str, str]:
     return {"path": Path(relative).as_posix(), "sha256": sha256}
 
 
-def keep_question(folder: Path, described: dict[str, Any], table: ItemTable) -> None:
+def keep_question(folder: Path, described: dict[str, Any], pairs: GatePairs) -> None:
     """Write a new gate, its question last; refused where another one is there."""
     content = json.dumps(described, indent=2).encode() + b"\n"
     path = folder / "gate.json"
     if path.is_file():
         differences = differing_keys(json.loads(path.read_bytes()), described)
         if differences:
-            raise GateRefused(f"{path}: a gate with another question is here already: {differences}")
+            raise InputRefused(f"{path}: a gate with another question is here already: {differences}")
         return
     for part in (folder, folder / "batches", folder / "answers"):
         make_folder(part)
-    write_file(folder / "items.csv", table.content())
+    write_file(folder / "pairs.csv", pairs.content)
     write_file(path, content)
 
 
@@ -269,8 +260,8 @@ def require_answer(gate: GateFolder, path: Path) -> tuple[int, dict[Pair, int]]:
     if batch is None or batch > next_batch:
         batch = min(next_batch, len(gate.batches))
     if batch == next_batch and not gate.batch_path(batch).is_file():
-        raise GateRefused(f"{path}: batch {batch} was not asked for yet: `next` does")
-    require_pairs(path, rows, gate.pairs(batch), f"batch {batch}")
+        raise InputRefused(f"{path}: batch {batch} was not asked for yet: `next` does")
+    require_pairs(path, rows, gate.asked_pairs(batch), f"batch {batch}")
     grades = {pair: grade for pair, (grade, _) in rows.items()}
     if batch < next_batch:
         for pair, grade in gate.answers[batch - 1].items():

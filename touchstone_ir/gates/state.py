@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from analytics.planning.gating import BETTER, NOT_WORSE, UNDECIDED, WORSE, Question
+from touchstone_ir.columns import InputRefused
 from touchstone_ir.gates.folder import GateFolder, Look
-from touchstone_ir.gates.refusal import GateRefused
 
 WANTED = "judgments wanted"
 EXIT_CODES = {BETTER: 0, NOT_WORSE: 0, WORSE: 1, WANTED: 3, UNDECIDED: 4}
@@ -106,7 +106,7 @@ class GateState:
 def state_of(gate: GateFolder, require: str = "") -> GateState:
     """Return where a gate stands; with `require` "better" it goes on where B is merely not worse."""
     if require not in ("", BETTER):
-        raise GateRefused(f"require must be {BETTER!r} or nothing, got {require!r}")
+        raise InputRefused(f"require must be {BETTER!r} or nothing, got {require!r}")
     question = gate.question
     asked = question if not require else Question(0.0, question.cap, question.plan, question.batch)
     looks = gate.looks
@@ -125,10 +125,10 @@ def state_of(gate: GateFolder, require: str = "") -> GateState:
         verdict=verdict,
         look=look,
         open_batch=open_batch if wants else None,
-        n_open=len(gate.pairs(open_batch)) if wants else 0,
+        n_open=len(gate.asked_pairs(open_batch)) if wants else 0,
         n_judged=looks[-1].n_judged if looks else 0,
-        n_items=len(gate.table.pairs),
-        n_topics=gate.n_topics,
+        n_items=len(gate.pairs.items),
+        n_topics=gate.pairs.n_topics,
     )
 
 

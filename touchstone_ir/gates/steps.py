@@ -1,16 +1,14 @@
 """The steps of a gate. Each may be repeated, and killed at any moment: done again it goes on where it was."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
-from judging.runs import read_run
-from judging.trec import read_qrels
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Linear
 from sampling.measures.registry import parse_linear
+from touchstone_ir.columns import InputRefused
 from touchstone_ir.gates.batch_files import batch_content, read_texts
 from touchstone_ir.gates.folder import (
     FORMAT,
@@ -20,10 +18,10 @@ from touchstone_ir.gates.folder import (
     question_of,
     require_answer,
 )
-from touchstone_ir.gates.items import Pair, differing_items
-from touchstone_ir.gates.refusal import GateRefused
+from touchstone_ir.gates.items import gate_pairs
 from touchstone_ir.gates.state import GateState, state_of
 from touchstone_ir.gates.storage import make_folder, sha256_of, write_file
+from touchstone_ir.readers import read_qrels, read_run
 
 Name = str | os.PathLike[str]
 
@@ -40,6 +38,7 @@ def start(
     plan: int,
     batch: int,
     seed: int,
+    grades: Mapping[int, int | None] | None = None,
 ) -> GateState:
     """Start a gate: is run B better than run A, or not worse by more than the tolerance? Ask for at most `cap` pairs.
 
@@ -55,6 +54,8 @@ def start(
         `analytics.planning.gating.Question`.
     seed : int
         Of the pairs' permanent random numbers, within [0, 2^64).
+    grades : dict, optional
+        Of the labels: a grade for each that is to be another one, as `read_qrels` has it.
 
     Raises
     ------
@@ -63,7 +64,7 @@ def start(
     """
     place, sources = Path(folder), {"a": Path(a), "b": Path(b), "labels": Path(labels)}
     if not 0 <= seed < 2**64:
-        raise GateRefused(f"seed must be within [0, 2^64), got {seed}")
+        raise InputRefused(f"seed must be within [0, 2^64), got {seed}")
     asked: Measure[Linear] = parse_linear(str(measure))
     described: dict[str, Any] = {
         "format": FORMAT,
@@ -74,26 +75,17 @@ def start(
         "batch": batch,
         "seed": seed,
     }
+    if grades:
+        described["grades"] = {str(grade): other for grade, other in grades.items()}
     question_of(described)
     hashes = {name: sha256_of(path) for name, path in sources.items()}
-    runs = (_read_ranks(sources["a"]), _read_ranks(sources["b"]))
-    table, n_topics = differing_items(runs, _read_labels(sources["labels"]), asked, sources["labels"])
-    described |= {"topics": n_topics, "items": len(table.pairs)}
+    run_a, run_b = (read_run(sources[name], name=name) for name in ("a", "b"))
+    pairs = gate_pairs(run_a, run_b, read_qrels(sources["labels"], grades=grades), asked, sources["labels"])
+    described |= {"topics": pairs.n_topics, "items": len(pairs.items)}
     described |= {name: describe_source(path, place, hashes[name]) for name, path in sources.items()}
-    described["items_sha256"] = table.sha256()
-    keep_question(place, described, table)
+    described["pairs_sha256"] = pairs.sha256()
+    keep_question(place, described, pairs)
     return status(place)
-
-
-def _read_ranks(path: Path) -> pl.DataFrame:
-    run = read_run(path, path.name)
-    return run.select(
-        pl.col("topic_id").alias("topic"), pl.col("doc_id").alias("doc"), pl.col("rank").cast(pl.Int64)
-    )
-
-
-def _read_labels(path: Path) -> dict[Pair, int]:
-    return {(record.topic_id, record.doc_id): record.grade for record in read_qrels(path, path.name)}
 
 
 def next_batch(
@@ -113,7 +105,7 @@ def next_batch(
     state = state_of(gate, require)
     if state.open_batch is None:
         return state
-    pairs = gate.pairs(state.open_batch)
+    pairs = gate.asked_pairs(state.open_batch)
     texts = None if corpus is None else read_texts(Path(corpus), pairs)
     gate.keep_batch(state.open_batch)
     if out is not None:

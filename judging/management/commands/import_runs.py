@@ -3,16 +3,27 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
+from judging.formats.run_names import run_format_keys
+from judging.formats.table import RUN_FORMATS
 from judging.management.importing import add_collection, importing, progress_bar, source_of
 from judging.services.files import import_runs
 
 
 class Command(BaseCommand):
-    help = "Add runs to a collection, one file each: topic Q0 document rank score tag. All of them or none."
+    help = "Add runs to a collection, one file each, of any format of runs. All of them or none."
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("files", nargs="+", help="the run files, plain or gz; - is standard input")
         add_collection(parser)
+        parser.add_argument(
+            "--format",
+            choices=run_format_keys(),
+            help=" ".join(f"{one.key}: {one.help}" for one in RUN_FORMATS)
+            + " Default: what a file's beginning tells.",
+        )
+        parser.add_argument(
+            "--name", default="", help="the run's name, of one file; needed where the file has several tags"
+        )
         parser.add_argument("--description", default="", help="what made the runs, in your words")
         parser.add_argument(
             "--group", default="", help="whose runs they are: a team, or variants of one system"
@@ -31,6 +42,8 @@ class Command(BaseCommand):
                 description=options["description"],
                 is_manual=manual,
                 group=options["group"],
+                file_format=options["format"] or "",
+                run_name=options["name"],
                 progress=progress,
             )
         lines = sum(run.n_lines for run in runs)

@@ -24,6 +24,7 @@ from console.api.judgment_options import JudgmentOptions
 from console.api.rests import RestAnswer
 from judging import records, topics
 from judging.encodings import ENCODINGS
+from judging.formats.run_names import run_format_keys
 from judging.import_choices import KINDS as CARD_KINDS
 from judging.import_choices import choice_fault
 from judging.models import Assessor, Campaign, Collection, Import
@@ -38,6 +39,8 @@ from touchstone.ledger.take_back import what_rests_on
 from touchstone.models import Job, user_of
 
 MOST_FILES = 500
+MAX_RUN_NAME = 200
+RUN_NAME_HELP = "Of runs: the name of one that its file does not name, or names in several ways."
 
 
 def file_formats() -> dict[str, tuple[str, ...]]:
@@ -45,6 +48,7 @@ def file_formats() -> dict[str, tuple[str, ...]]:
     return {
         "topics": tuple(topics.FORMATS),
         "documents": tuple(records.FORMATS),
+        "runs": tuple(run_format_keys()),
         "judgments": tuple(judgment_format_keys()),
     }
 
@@ -84,6 +88,7 @@ class ImportRequest(JudgmentOptions):
     )
     file_format = FormatWord()
     is_html = Flag(required=False, help_text="Of documents.")
+    run_name = Word(max_length=MAX_RUN_NAME, required=False, help_text=RUN_NAME_HELP)
     description = LongWord(max_length=LONGEST_TEXT, required=False, help_text="Of runs.")
     is_manual = Flag(required=False, help_text="Of runs: whether a person took part in making them.")
     group = Word(
@@ -303,6 +308,7 @@ class FileChoice(JudgmentOptions):
     numbers_rows = Flag(required=False, help_text="No column of ids: the rows are numbered.")
     joins_ids = Flag(required=False, help_text="White space in ids becomes `_`.")
     is_html = Flag(required=False, help_text="Of documents.")
+    run_name = Word(max_length=MAX_RUN_NAME, required=False, help_text=RUN_NAME_HELP)
     description = LongWord(max_length=LONGEST_TEXT, required=False, help_text="Of runs.")
     is_manual = Flag(required=False, help_text="Of runs: whether a person took part in making them.")
     group = Word(max_length=200, required=False, help_text="Of runs.")

@@ -6,6 +6,7 @@ from typing import Any
 from django import forms
 
 from judging.encodings import ENCODINGS
+from judging.formats.table import RUN_FORMATS
 from judging.import_choices import KINDS, LABELS, LEFT_OUT, options_for
 from judging.services.judgment_formats import DIGITS, gold_format_choices
 
@@ -50,6 +51,9 @@ class CardForm(forms.Form):
         if kind == "scores":
             self._add("list_name", _word("Name of the scores", self._initial("list_name")))
         if kind == "runs":
+            formats = [(one.key, one.label) for one in RUN_FORMATS]
+            self._add("file_format", _select("Format", formats, initial=card.get("file_format") or "run"))
+            self._add("run_name", _word("Name of the run, if not the file's own", self._initial("run_name")))
             self._add("group", _word("Group of the run", self._initial("group")))
             label, initial = "Manual run: a person took part in making it", self._initial("is_manual")
             self._add("is_manual", forms.BooleanField(label=label, required=False, initial=initial))
@@ -142,8 +146,8 @@ class CardForm(forms.Form):
         chosen: dict[str, Any] = {name: value for name, value in self.chosen.items() if name not in sent}
         chosen |= {
             name: sent[name]
-            for name in ("encoding", "is_html", "list_name", "group", "is_manual", "source_name", "campaign",
-                         "skips_unknown", "joins_ids")
+            for name in ("encoding", "is_html", "list_name", "group", "is_manual", "run_name", "source_name",
+                         "campaign", "skips_unknown", "joins_ids")
             if sent.get(name) not in (None, "", False) or (name == "is_html" in sent and card.get("is_html"))
         }  # fmt: skip
         if sent.get("file_format") and (

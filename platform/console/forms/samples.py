@@ -10,7 +10,7 @@ from judging.services.errors import ImportRefused
 from judging.services.judgment_formats import (
     REJECT,
     REPEATS,
-    gold_format_choices,
+    audit_format_choices,
     judgment_format,
     labels_format_choices,
     parse_grade_map,
@@ -73,7 +73,7 @@ class SampleForm(GradeMapForm):
 class GoldForm(GradeMapForm):
     """A file of gold grades, and how their documents were chosen."""
 
-    file_format = forms.ChoiceField(label="Format", choices=gold_format_choices, initial="gold")
+    file_format = forms.ChoiceField(label="Format", choices=audit_format_choices, initial="gold")
     file = forms.FileField(label="File (also .gz)", allow_empty_file=True)
     source_name = forms.CharField(label="Source of the gold grades", required=False, max_length=100)
     gold_chosen = forms.ChoiceField(

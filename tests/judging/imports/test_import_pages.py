@@ -7,7 +7,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 from journey_files import CORPUS, QRELS, RUNS, TOPICS
 from manager_requests import page, post, said, words
-from uploaded import kept, looked, run_job
+from uploaded import fields, here, kept, looked, run_job
 
 from judging.models import GoldAnswer, Import, Topic
 from judging.services.looking import choices_of, job_of
@@ -22,23 +22,6 @@ def upload(client, collection, **texts):
     made = Import.objects.first()
     assert answer.url == reverse("console:manage-import", args=[collection.pk, made.pk])
     return made
-
-
-def here(made):
-    return "console:manage-import", made.collection_id, made.pk
-
-
-def fields(client, made):
-    """Return what the form of the page would send as it stands."""
-    view, *arguments = here(made)
-    answer = client.get(reverse(view, args=arguments))
-    sent = {}
-    for card in answer.context["cards"]:
-        for field in card["form"]:
-            value = field.value()
-            if value not in (None, False, ""):
-                sent[field.html_name] = "on" if value is True else value
-    return sent
 
 
 def test_an_upload_leads_to_the_page_that_waits_for_the_look(at_the_page, collection):

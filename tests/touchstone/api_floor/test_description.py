@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
+from openapi_schema_validator import OAS31Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from rest_framework import serializers
 
@@ -30,7 +30,7 @@ def refused_defaults(described: dict[str, Any]) -> list[str]:
         f"{place}: {fault.message}"
         for place, one in schemas
         if "default" in one and not place.endswith(("/properties", "/responses"))
-        for fault in Draft202012Validator({**one, "components": described["components"]}).iter_errors(
+        for fault in OAS31Validator({**one, "components": described["components"]}).iter_errors(
             one["default"]
         )
     ]

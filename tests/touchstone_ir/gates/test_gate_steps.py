@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 from gate_files import GateFiles, contents, write_gate_files
 
+import touchstone_ir
 from analytics.estimation.sequences import always_valid_factor
 from sampling.draws import permanent_random_numbers
 from sampling.measures.registry import WrongKind
 from touchstone_ir import gates
+from touchstone_ir.columns import InputRefused
+from touchstone_ir.gates.folder import GateFolder
 
 
 @pytest.fixture
@@ -31,6 +34,13 @@ def asked(files: GateFiles) -> Path:
 
 def rows_of(path: Path) -> list[list[str]]:
     return list(csv.reader(io.StringIO(path.read_text(), newline="")))
+
+
+def items_of(files: GateFiles) -> list[list[str]]:
+    """Return the rows of the pairs that one run alone has within the cutoff: those that P@5 weighs."""
+    header, *pairs = rows_of(files.folder / "G" / "pairs.csv")
+    assert header == ["topic", "doc", "rank_a", "rank_b", "label"]
+    return [row for row in pairs if (row[2] == "0") != (row[3] == "0")]
 
 
 def looks_of(files: GateFiles) -> list[dict]:
@@ -65,8 +75,7 @@ def test_alike_runs_are_undecided_at_the_cap(tmp_path: Path) -> None:
 
 
 def test_what_is_asked_for_follows_from_the_permanent_numbers(files: GateFiles, asked: Path) -> None:
-    header, *items = rows_of(files.folder / "G" / "items.csv")
-    assert header == ["topic", "doc", "rank_a", "rank_b", "label"]
+    items = items_of(files)
     number = permanent_random_numbers([row[0] for row in items], [row[1] for row in items], 7, "gate")
     # P@5 weighs all items alike: 20 expected ones are those with the smallest numbers
     expected = [row[:2] for row, one in zip(items, number, strict=True) if one < 20 / len(items)]
@@ -80,8 +89,7 @@ def test_items_are_the_pairs_that_one_run_alone_has_within_the_cutoff(files: Gat
     for name in ("old", "new"):
         fields = [line.split() for line in (files.folder / f"{name}.run").read_text().splitlines()]
         near.append({(row[0], row[2]) for row in fields if int(row[3]) <= 5})
-    items = rows_of(files.folder / "G" / "items.csv")[1:]
-    assert {(row[0], row[1]) for row in items} == near[0] ^ near[1]
+    assert {(row[0], row[1]) for row in items_of(files)} == near[0] ^ near[1]
 
 
 def test_every_look_is_the_number_with_the_bounds_of_the_sequence(files: GateFiles) -> None:
@@ -93,6 +101,33 @@ def test_every_look_is_the_number_with_the_bounds_of_the_sequence(files: GateFil
         factor = float(always_valid_factor(look["n_judged"], 40, n_items=state.n_items))
         assert look["low"] == pytest.approx(look["value"] - factor * look["standard_error"])
         assert look["high"] == pytest.approx(look["value"] + factor * look["standard_error"])
+
+
+def test_a_look_is_what_compare_says_of_the_same_gold(files: GateFiles) -> None:
+    files.start(tolerance=0.0, cap=100)
+    files.play()
+    gate = GateFolder(files.folder / "G")
+    last = gate.batches[len(gate.looks) - 1]
+    gold = [
+        f"{topic} {doc} {files.truth[topic, doc]} 1 {float(last.probability[place])!r}\n"
+        for place, (topic, doc) in enumerate(gate.pairs.items)
+        if place in last.asked
+    ]
+    (files.folder / "gold.prels").write_text("".join(gold))
+    sources = files.sources
+    runs = [sources["a"], sources["b"]]
+    found = touchstone_ir.compare(
+        runs,
+        "P@5",
+        labels=sources["labels"],
+        gold=files.folder / "gold.prels",
+        of="new",
+        claim="these-topics",
+    )
+    row = found.frame.row(0, named=True)
+    assert (row["value"], row["standard_error"]) == pytest.approx(
+        (gate.looks[-1].value, gate.looks[-1].standard_error), rel=1e-12
+    )
 
 
 def test_a_gate_that_judges_everything_says_the_truth_without_error(files: GateFiles) -> None:
@@ -264,14 +299,14 @@ def test_files_that_changed_since_the_start_are_refused(files: GateFiles, asked:
         lambda: gates.status(files.folder / "G"),
     ):
         with pytest.raises(
-            gates.GateRefused, match=rf"{source.name}: .* changed since the gate started \(SHA-256"
+            InputRefused, match=rf"{source.name}: .* changed since the gate started \(SHA-256"
         ):
             step()
     refuse_answer(files, files.fill(asked), "changed since the gate started")
 
 
 @pytest.mark.parametrize(
-    "kept", ["gate.json", "items.csv", "batches/0001.csv", "answers/0001.csv", "looks.jsonl"]
+    "kept", ["gate.json", "pairs.csv", "batches/0001.csv", "answers/0001.csv", "looks.jsonl"]
 )
 def test_a_file_of_the_gate_that_was_altered_is_refused(files: GateFiles, asked: Path, kept: str) -> None:
     gates.answer(files.folder / "G", files.fill(asked))
@@ -308,12 +343,10 @@ def test_a_measure_that_is_no_sum_starts_nothing(files: GateFiles) -> None:
 
 def test_another_question_in_the_same_folder_is_refused(files: GateFiles) -> None:
     files.start()
-    with pytest.raises(
-        gates.GateRefused, match=r"another question is here already: cap is 90 there, 50 here"
-    ):
+    with pytest.raises(InputRefused, match=r"another question is here already: cap is 90 there, 50 here"):
         files.start(cap=50)
     files.sources["b"].write_text(files.sources["b"].read_text().replace(" new\n", " newer\n"))
-    with pytest.raises(gates.GateRefused, match="b is another file"):
+    with pytest.raises(InputRefused, match="b is another file"):
         files.start()
 
 
@@ -321,7 +354,7 @@ def test_runs_without_a_common_topic_start_nothing(files: GateFiles) -> None:
     source = files.sources["b"]
     source.write_text(source.read_text().replace("t", "u"))
     with pytest.raises(
-        gates.GateRefused, match=r"no topic in common: A has 20 \('t00', ...\), B has 20 \('u00', ...\)"
+        InputRefused, match=r"no topic is common .*: A 20 \('t00', ...\), B 20 \('u00', ...\)"
     ):
         files.start()
 
@@ -331,13 +364,13 @@ def test_a_score_that_is_no_number_is_named_with_its_line(files: GateFiles) -> N
     fields = lines[4].split()
     lines[4] = " ".join([*fields[:4], "nan", fields[5]]) + "\n"
     files.sources["b"].write_text("".join(lines))
-    with pytest.raises(ValueError, match=r"^new.run:5:\d+: score must be a finite number, not 'nan'$"):
+    with pytest.raises(ValueError, match=r"/new.run:5:\d+: score must be a finite number, not 'nan'$"):
         files.start()
     assert not (files.folder / "G").exists()
 
 
 def test_runs_that_rank_alike_start_nothing(files: GateFiles) -> None:
-    with pytest.raises(gates.GateRefused, match="the runs differ in 0 pairs"):
+    with pytest.raises(InputRefused, match="the runs differ in 0 pairs"):
         files.start(b=files.sources["a"])
 
 
@@ -346,22 +379,24 @@ def test_labels_that_lack_an_item_or_are_negative_start_nothing(files: GateFiles
     whole = labels.read_text()
     labels.write_text("t00 0 d0 1\n")
     with pytest.raises(
-        gates.GateRefused, match=r"llm.qrels: no label of document '.*' of topic 't.*' and of \d+ more"
+        InputRefused, match=r"llm.qrels: no label of document .* of topic t00 and of \d+ more pairs"
     ):
         files.start()
     labels.write_text(whole.replace(" 1\n", " -2\n"))
-    with pytest.raises(gates.GateRefused, match="is -2; labels are grades from 0"):
+    with pytest.raises(InputRefused, match="lines have the grade -2: say with grades="):
         files.start()
+    assert not (files.folder / "G").exists()
+    assert files.start(grades={-2: 1}).open_batch == 1
 
 
 def test_a_folder_without_a_gate_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(gates.GateRefused, match="no gate has started here"):
+    with pytest.raises(InputRefused, match="no gate has started here"):
         gates.status(tmp_path)
 
 
 def test_a_corpus_that_lacks_a_document_changes_nothing(files: GateFiles, asked: Path) -> None:
     (files.folder / "corpus.jsonl").write_text('{"_id": "other", "text": "x"}\n')
     before, batch = contents(files.folder / "G"), asked.read_bytes()
-    with pytest.raises(gates.GateRefused, match=r"corpus.jsonl: document .* is not there"):
+    with pytest.raises(InputRefused, match=r"corpus.jsonl: document .* is not there"):
         gates.next_batch(files.folder / "G", asked, files.folder / "corpus.jsonl")
     assert (contents(files.folder / "G"), asked.read_bytes()) == (before, batch)

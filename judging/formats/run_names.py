@@ -1,0 +1,57 @@
+"""Read a run by its format, and name it: by a given name, by the one in the file, or by the file's own."""
+
+from dataclasses import replace
+from pathlib import PurePath
+
+from judging.formats.kinds import RUNS, RunFormat
+from judging.formats.table import FORMATS, RUN_FORMATS
+from judging.recognise import Recognition, recognise_file
+from judging.run_tables import RunFile
+from judging.runs import RunColumns
+from judging.textfiles import Source
+
+COMPRESSED = (".gz", ".gzip")
+UNNAMED = "run"
+DEFAULT = RUN_FORMATS[0]
+
+
+def read_named_run(form: RunFormat, file: RunFile, name: str = "") -> RunColumns:
+    """Return the run of a file, under that name, or the one in the file, or that of the file."""
+    run = form.read(file, name)
+    return run if run.run_tag else replace(run, run_tag=name_of_file(file.name))
+
+
+def run_format_of(key: str | None, source: Source, name: str) -> RunFormat:
+    """Return the run's format: of that key, or as its beginning tells it; what is unclear is TREC's."""
+    return format_in(recognise_file(source, name), key)
+
+
+def format_in(seen: Recognition | None, key: str | None = None) -> RunFormat:
+    """Return the format of that key, or the one of runs that was recognised or would do as well; else TREC's.
+
+    >>> format_in(None).key
+    'run'
+    """
+    wanted = [key] if key else [seen.file_format, *seen.rivals] if seen else []
+    return next((one for one in RUN_FORMATS if one.key in wanted), DEFAULT)
+
+
+def run_format_keys() -> list[str]:
+    return [one.key for one in RUN_FORMATS]
+
+
+def without_compression(name: str) -> str:
+    """Return a file's name without the ending of a compressed file."""
+    return next((name.removesuffix(ending) for ending in COMPRESSED if name.endswith(ending)), name)
+
+
+def name_of_file(name: str) -> str:
+    """Return a file's name without folder and endings as one word.
+
+    >>> name_of_file("runs/my bm25.json.gz")
+    'my_bm25'
+    """
+    base = PurePath(without_compression(name)).name
+    endings = [end for one in FORMATS if one.holds == RUNS for end in one.extensions]
+    stem = next((base.removesuffix(end) for end in (*endings, ".txt") if base.endswith(end)), base)
+    return "_".join(stem.split()) or UNNAMED

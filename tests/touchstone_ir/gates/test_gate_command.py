@@ -1,0 +1,55 @@
+"""`touchstone gate`: results on standard output, words on errors on standard error, and the exit codes."""
+
+import json
+from pathlib import Path
+
+import pytest
+from gate_files import GateFiles, write_gate_files
+
+from touchstone_ir.command import main
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> GateFiles:
+    found = write_gate_files(tmp_path, better_by=3.0)
+    found.start(batch=60)
+    return found
+
+
+def test_exit_codes_are_those_of_the_verdict(files: GateFiles, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, batch = str(files.folder / "G"), files.folder / "batch.csv"
+    assert main(["gate", "status", folder]) == 3
+    assert "Judgments wanted: batch 1, " in capsys.readouterr().out
+    for _ in range(3):
+        assert main(["gate", "next", folder, "-o", str(batch)]) == 0
+        assert main(["gate", "answer", folder, str(files.fill(batch))]) == 0
+        capsys.readouterr()
+        if main(["gate", "status", folder, "--output", "json"]) != 3:
+            break
+    said = json.loads(capsys.readouterr().out)
+    assert said["verdict"] in ("better", "not worse")
+    assert said["exit_code"] == main(["gate", "status", folder]) == 0
+    assert said["low"] < said["difference"] < said["high"]
+    assert (said["population"], said["topics"], said["open_batch"]) == ("these topics", 20, None)
+    assert main(["gate", "status", folder, "--require", "better"]) in (0, 3)
+
+
+def test_bad_input_is_told_on_standard_error(files: GateFiles, capsys: pytest.CaptureFixture[str]) -> None:
+    (files.folder / "batch.csv").write_text("topic,doc,grade\nt00,x,1\n")
+    folder = str(files.folder / "G")
+    assert main(["gate", "next", folder, "-o", str(files.folder / "asked.csv")]) == 0
+    capsys.readouterr()
+    assert main(["gate", "answer", folder, str(files.folder / "batch.csv")]) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err == "touchstone gate: batch.csv:2:1: document x of topic t00 is not asked for in batch 1\n"
+    assert main(["gate", "status", str(files.folder / "nowhere")]) == 2
+    assert "no gate has started here" in capsys.readouterr().err
+
+
+def test_a_cap_below_20_starts_nothing(files: GateFiles, capsys: pytest.CaptureFixture[str]) -> None:
+    sources = [part for name, path in files.sources.items() for part in (f"--{name}", str(path))]
+    question = ["--measure", "P@5", "--cap", "19", "--plan", "40", "--seed", "7"]
+    assert main(["gate", "start", str(files.folder / "H"), *sources, *question]) == 2
+    assert "cap must be at least 20: before that nothing is said, got 19" in capsys.readouterr().err
+    assert not (files.folder / "H").exists()

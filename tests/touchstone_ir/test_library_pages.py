@@ -1,0 +1,101 @@
+"""The pages about the library: what stands in them is what comes out, in Python and from the command.
+
+Blocks of a page run from top to bottom in one folder, which has a copy of docs/examples/data/. A line that begins with
+`$ touchstone` is the command, and what follows it in the block is what it prints, on either stream;
+`$ head` and `$ cat` show a file. Lines are wrapped for readers: blanks count as one.
+"""
+
+import contextlib
+import doctest
+import io
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from touchstone_ir.command import main
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+DATA = REPOSITORY / "docs" / "examples" / "data"
+PAGES = ("library", "how-to")
+BLOCK = re.compile(r"(?:^    .*\n|^\n(?=    ))+", re.MULTILINE)
+FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    shutil.copytree(DATA, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    return tmp_path
+
+
+def blocks_of(text: str) -> list[str]:
+    """Return the code blocks of a page."""
+    return [match[0] for match in BLOCK.finditer(text)]
+
+
+def typed_in(block: str) -> list[tuple[list[str], str]]:
+    """Return the commands of a block, each with what it prints; a line that ends with a backslash goes on."""
+    lines = re.sub(r"\\\n\s*", " ", block).splitlines()
+    found: list[tuple[list[str], list[str]]] = []
+    for line in map(str.strip, lines):
+        if line.startswith("$ "):
+            found.append((shlex.split(line[2:], comments=True), []))
+        elif found:
+            found[-1][1].append(line)
+    return [(words, "\n".join(printed)) for words, printed in found]
+
+
+def printed_by(words: list[str]) -> str:
+    """Return what a command prints on both streams."""
+    program, *arguments = words
+    if program in ("cat", "head"):
+        n_lines = int(arguments.pop(0)[1:]) if program == "head" else None
+        return "".join(Path(arguments[0]).read_text().splitlines(keepends=True)[:n_lines])
+    assert program == "touchstone", words
+    both = io.StringIO()
+    with contextlib.redirect_stdout(both), contextlib.redirect_stderr(both):
+        main(arguments)
+    return both.getvalue()
+
+
+def differences(text: str) -> list[str]:
+    """Return what a page says and what does not come out, block by block."""
+    checker, globals_, found = doctest.OutputChecker(), {}, []
+    for block in blocks_of(text):
+        if ">>>" in block:
+            test = doctest.DocTestParser().get_doctest(block, globals_, "page", None, 0)
+            said = io.StringIO()
+            runner = doctest.DocTestRunner(checker, verbose=False, optionflags=FLAGS)
+            runner.run(test, out=said.write, clear_globs=False)
+            globals_ = test.globs
+            found += [said.getvalue()] if said.getvalue() else []
+        for words, wanted in typed_in(block):
+            got = printed_by(words)
+            if not checker.check_output(f"{wanted}\n", f"{got}\n", FLAGS):
+                found.append(f"{shlex.join(words)}\nis said to print\n{wanted}\nand prints\n{got}")
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_a_page_shows_is_what_comes_out(page, folder):
+    text = (REPOSITORY / "docs" / f"{page}.md").read_text()
+    assert sum(text.count(sign) for sign in (">>> ", "    $ ")) > 5
+    assert "\n\n".join(differences(text)) == ""
+
+
+def test_a_planted_number_and_a_planted_line_are_seen(folder):
+    planted = "Text.\n\n    >>> 1 + 1\n    3\n\nText.\n\n    $ head -1 bm25.run\n    nothing\n"
+    right = "Text.\n\n    >>> 1 + 1\n    2\n\n    $ head -1 bm25.run\n    py01 Q0 ... bm25\n"
+    assert len(differences(planted)) == 2
+    assert differences(right) == []
+
+
+def test_the_first_lines_of_the_readme_run_as_they_stand(folder, capsys):
+    text = (REPOSITORY / "README.md").read_text()
+    (block,) = [block for block in blocks_of(text) if "import touchstone_ir as ts" in block]
+    exec(compile("\n".join(line[4:] for line in block.splitlines()), "README.md", "exec"), {})  # noqa: S102
+    assert "bm25 has a higher P(rel=1)@10 than tf-idf" in capsys.readouterr().out
