@@ -34,6 +34,8 @@ class ReleaseFile:
         From the content and the manifest what is wrong besides size and hash, in words; None where nothing is.
     croissant : str
         The file among them whose columns Croissant describes; empty where there is none.
+    since : int
+        The first format of releases that has them.
     """
 
     names: tuple[str, ...]
@@ -41,6 +43,7 @@ class ReleaseFile:
     read: Read | None = None
     check: Check | None = None
     croissant: str = ""
+    since: int = 1
 
     def has(self, name: str) -> bool:
         return any(fnmatchcase(name, pattern) for pattern in self.names)

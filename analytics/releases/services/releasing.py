@@ -20,6 +20,7 @@ from analytics.models import Release
 from analytics.releases.about import About
 from analytics.releases.citation import bibtex, citation_text
 from analytics.releases.folder import Folder
+from analytics.releases.manifest import FORMAT
 from analytics.releases.pseudonyms import new_key
 from analytics.releases.services.provenance import differences
 from analytics.releases.services.writing import BuiltRelease, Writer, authors_of, published_on, slug_of
@@ -197,8 +198,9 @@ def _folder() -> Path:
 def _write(
     release: Release, work: Path, target: Path, as_of: datetime | None, progress: Progress
 ) -> BuiltRelease:
+    form = FORMAT if as_of is None else int(release.manifest["touchstone_release"])
     with one_moment(release) as moment:
-        return Writer(release, moment, Folder(work / "files"), progress).write(target, as_of)
+        return Writer(release, moment, Folder(work / "files"), progress, form).write(target, as_of)
 
 
 def settle_ended() -> int:

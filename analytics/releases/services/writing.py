@@ -22,7 +22,7 @@ from analytics.releases.citation import bibtex, citation_text
 from analytics.releases.croissant import croissant
 from analytics.releases.datasheet import changes_text, licence_text, readme
 from analytics.releases.folder import Folder, digest_of
-from analytics.releases.manifest import MANIFEST, manifest
+from analytics.releases.manifest import FORMAT, MANIFEST, manifest
 from analytics.releases.merkle import LEDGER
 from analytics.releases.services import comparisons, facts
 from analytics.releases.services.changes import changes_since
@@ -36,7 +36,8 @@ from analytics.releases.services.numbers import (
     write_confusions,
     write_estimates,
 )
-from analytics.releases.services.provenance import made_of, scripts
+from analytics.releases.services.provenance import made_of, product_scripts, scripts_in
+from analytics.releases.services.published_runs import PublishedRuns
 from analytics.releases.tables import (
     JUDGMENTS,
     to_parquet,
@@ -56,6 +57,7 @@ from touchstone.models import Event, ledger_head
 
 Progress = Callable[[int, int, str], None]
 STEPS = 100
+SECONDS_STEP = 5.0  # exact seconds are a mark by which a judgment is found in another file
 NOT_DRAWN = "nothing was drawn, so that no judgment has a probability"
 
 
@@ -75,16 +77,21 @@ class BuiltRelease:
 class Writer:
     """Writes one release, everything of one moment; `folder` is for files while they grow."""
 
-    def __init__(self, release: Release, moment: Moment, folder: Folder, progress: Progress) -> None:
+    def __init__(
+        self, release: Release, moment: Moment, folder: Folder, progress: Progress, form: int = FORMAT
+    ) -> None:
         self.release, self.moment, self.folder, self._progress = release, moment, folder, progress
+        self.form = form  # the number of the format: a release that is made again keeps its own
         with moment.reading():
             self.campaign = Campaign.objects.select_related("collection", "scale").get(pk=release.campaign_id)
+            self.published = PublishedRuns.of(self.campaign, form)
         self.computation: Computation | None = release.computation
         self.counts: dict[str, int] = {}
         self.draws: list[str] = []
         self.audits: list[str] = []
         self.labels_in_file = ""
         self.ledger = ""
+        self.own_scripts: dict[str, bytes] = {}
         # what the writers below leave for those after them
         self.inputs: Inputs
         self.assessors: list[NamedAssessor]
@@ -105,6 +112,8 @@ class Writer:
             # A release that is made again names what it named: seals have come since.
             self.ledger = ledger_head() if as_of is None else self.release.manifest.get("ledger", "")
             rests_on = made_of(self.campaign)
+            if as_of is not None:  # scripts change with the product, and are none of its facts
+                self.own_scripts = scripts_in(self.release)
             self.assessors = named_assessors(self.campaign, self.release.pseudonym_key)
         for one in sorted(WRITERS, key=lambda one: one.stage):
             with self.moment.reading() if one.of_the_moment else contextlib.nullcontext():
@@ -124,7 +133,7 @@ class Writer:
         """Return what the estimates are made of; where the newest ones are of another moment, make them anew."""
         with self.moment.reading():
             if newest_draw(self.campaign) is None:
-                return no_inputs(self.campaign, NOT_DRAWN)
+                return no_inputs(self.campaign, self.published, NOT_DRAWN)
             arrays = campaign_arrays(self.campaign)
         if self.computation is None:
             self.computation = self._current(arrays) or recompute(
@@ -134,7 +143,7 @@ class Writer:
             )
             self.computation.refresh_from_db()  # as a rebuild will read it
         self.say(10, "working out the inputs of the estimates")
-        return inputs(self.campaign, arrays, self.computation)
+        return inputs(self.campaign, arrays, self.computation, self.published)
 
     def _current(self, arrays: CampaignArrays) -> Computation | None:
         """Return the newest computation if it saw exactly these arrays."""
@@ -167,8 +176,10 @@ class Writer:
     def write_numbers(self) -> None:
         self.say(72, "writing estimates")
         write_confusions(self.folder, self.computation, {one.key: one.name for one in self.assessors})
-        self.counts["estimates"] = write_estimates(self.folder, self.inputs.heading, self.computation)
-        comparisons.write_comparisons(self.folder, self.computation, self.release.created_at)
+        self.counts["estimates"] = write_estimates(
+            self.folder, self.inputs.heading, self.computation, self.published
+        )
+        comparisons.write_comparisons(self.folder, self.computation, self.published, self.release.created_at)
 
     # -- tables -----------------------------------------------------------------------------------------
 
@@ -200,14 +211,14 @@ class Writer:
         facts.write_corrections(campaign, folder)
         self.say(25, "writing runs")
         with_rankings = self.release.includes_runs
-        self.counts["runs"], self.counts["runs with rankings"] = facts.write_runs(
-            campaign,
+        self.counts |= facts.write_runs(
+            self.published,
             folder,
             with_rankings=with_rankings,
             progress=lambda n: self.say(25, f"{n:,} runs looked at"),
         )
-        self.draws = facts.write_draws(campaign, folder)
-        self.audits = facts.write_audits(campaign, folder)
+        self.draws = facts.write_draws(campaign, self.published, folder)
+        self.audits = facts.write_audits(campaign, self.published, folder)
         self.labels_in_file = labels_in_file(campaign)
 
     @property
@@ -222,6 +233,7 @@ class Writer:
             self.inputs.used,
             self.folder,
             lambda n: self.say(35, f"{n:,} judgments written"),
+            seconds_step=SECONDS_STEP if self.form > 1 else None,
         )
         to_parquet(self.folder.path(LEDGER), self.folder.path("judgments.parquet"), JUDGMENTS)
         self.counts |= {"judgments": self.judged.n_judgments, "judgments that count": self.judged.n_counted}
@@ -312,8 +324,8 @@ class Writer:
         self.folder.write("CITATION.bib", bibtex(self.about))
 
     def write_scripts(self) -> None:
-        for script in scripts():
-            self.folder.write(script.name, script.read_bytes())
+        for name, content in (self.own_scripts or product_scripts()).items():
+            self.folder.write(name, content)
 
     # -- what lists the other files ---------------------------------------------------------------------
 
@@ -327,7 +339,7 @@ class Writer:
         self.folder.write_json("croissant.json", croissant(self.about, entries, tables, self.about.licence))
 
     def write_manifest(self) -> None:
-        self.manifest = manifest(self.about.facts(), self.folder.entries(), self.about.merkle_root)
+        self.manifest = manifest(self.about.facts(), self.folder.entries(), self.about.merkle_root, self.form)
         self.folder.write_json(MANIFEST, self.manifest)
 
     def _packing(self, done: int, total: int) -> None:
