@@ -151,6 +151,7 @@ RELEASE_FILES = (
     ),
     ReleaseFile(("croissant.json",), "a description of the tables for software"),
     ReleaseFile(("CITATION.txt", "CITATION.bib"), "how to cite"),
+    ReleaseFile(("CITATION.cff",), "the same for GitHub, Zenodo and Zotero", since=2),
     ReleaseFile(
         ("README.md", "CHANGES.md", "LICENSE.txt"),
         "this data sheet; what changed since the release before; what is allowed",

@@ -6,7 +6,7 @@ from typing import Any
 from analytics.releases import formats
 from analytics.releases.folder import Entry, entry_of
 
-# 2: unpublished runs are nowhere; seconds are rounded; metadata for loaders. A release of format 1 is made again as it was.
+# 2: unpublished runs are nowhere, seconds are rounded, metadata for loaders. One of format 1 is made again as it was.
 FORMAT = 2
 FORMATS = (1, FORMAT)
 MANIFEST = "manifest.json"

@@ -1,4 +1,4 @@
-"""Runs whose makers do not allow it are nowhere in a release: neither in a file nor in what a number is adjusted for."""
+"""Runs whose makers do not allow it are nowhere in a release: in no file, and in no family that p is adjusted for."""
 
 import gzip
 import io

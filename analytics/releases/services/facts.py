@@ -52,19 +52,20 @@ def write_topics(campaign: Campaign, folder: Folder) -> int:
     return len(rows)
 
 
-def write_documents(campaign: Campaign, folder: Folder, *, with_texts: bool, progress: Progress) -> int:
-    """Write documents.jsonl with its twin, and with texts the corpus of BEIR; return how many."""
+def write_documents(
+    campaign: Campaign, folder: Folder, *, with_texts: bool, has_corpus: bool, progress: Progress
+) -> int:
+    """Write documents.jsonl with its twin, and the corpus of BEIR, whose texts may be empty; return how many."""
     columns = {**DOCUMENTS, **TEXTS} if with_texts else DOCUMENTS
     n = 0
     with folder.open("documents.jsonl") as stream:
-        corpus = folder.path("beir/corpus.jsonl").open("wb") if with_texts else None
+        corpus = folder.path("beir/corpus.jsonl").open("wb") if has_corpus else None
         try:
             for row in _documents(campaign, columns):
                 stream.write(json_line(row))
                 if corpus is not None:
-                    corpus.write(
-                        json_line({"_id": row["doc_id"], "title": row["title"], "text": row["text"]})
-                    )
+                    texts = {name: row.get(name, "") for name in TEXTS}
+                    corpus.write(json_line({"_id": row["doc_id"], **texts}))
                 n += 1
                 if n % ROWS_AT_ONCE == 0:
                     progress(n)

@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import IntEnum
 from functools import cached_property
 from pathlib import Path
@@ -17,8 +17,8 @@ from analytics.frames import HARMLESS, CampaignArrays, campaign_arrays
 from analytics.frames.moment import Moment
 from analytics.models import Computation, Release
 from analytics.releases import formats
-from analytics.releases.about import About, slug
-from analytics.releases.citation import bibtex, citation_text
+from analytics.releases.about import About
+from analytics.releases.citation import bibtex, citation_cff, citation_text
 from analytics.releases.croissant import croissant
 from analytics.releases.datasheet import changes_text, licence_text, readme
 from analytics.releases.folder import Folder, digest_of
@@ -26,6 +26,7 @@ from analytics.releases.manifest import FORMAT, MANIFEST, manifest
 from analytics.releases.merkle import LEDGER
 from analytics.releases.services import comparisons, facts
 from analytics.releases.services.changes import changes_since
+from analytics.releases.services.citing import cited_in, published_on, slug_of
 from analytics.releases.services.grading import Grading, graded_items
 from analytics.releases.services.judgments import JudgmentSummary, write_judgments
 from analytics.releases.services.numbers import (
@@ -40,6 +41,7 @@ from analytics.releases.services.provenance import made_of, product_scripts, scr
 from analytics.releases.services.published_runs import PublishedRuns
 from analytics.releases.tables import (
     JUDGMENTS,
+    SECONDS_STEP,
     to_parquet,
     write_beir_qrels,
     write_json_lines,
@@ -57,7 +59,6 @@ from touchstone.models import Event, ledger_head
 
 Progress = Callable[[int, int, str], None]
 STEPS = 100
-SECONDS_STEP = 5.0  # exact seconds are a mark by which a judgment is found in another file
 NOT_DRAWN = "nothing was drawn, so that no judgment has a probability"
 
 
@@ -206,6 +207,7 @@ class Writer:
             campaign,
             folder,
             with_texts=self.with_texts,
+            has_corpus=self.with_texts or self.form > 1,
             progress=lambda n: self.say(15, f"{n:,} documents written"),
         )
         facts.write_corrections(campaign, folder)
@@ -284,7 +286,8 @@ class Writer:
             as_of=self.at.strftime("%Y-%m-%dT%H:%M:%SZ"),
             published=published_on(release),
             slug=slug_of(campaign),
-            authors=authors_of(release),
+            form=self.form,
+            **cited_in(release, self.form),
             notes=release.notes,
             licence=release.licence,
             source=collection.source,
@@ -308,6 +311,7 @@ class Writer:
             draws=tuple(self.draws),
             audits=tuple(self.audits),
             counts=self.counts,
+            unpublished_runs=self.published.n_unpublished,
             changes=self.changes,
             merkle_root=self.judged.merkle_root,
             ledger=self.ledger,
@@ -322,6 +326,8 @@ class Writer:
     def write_citations(self) -> None:
         self.folder.write("CITATION.txt", citation_text(self.about))
         self.folder.write("CITATION.bib", bibtex(self.about))
+        if self.form > 1:
+            self.folder.write("CITATION.cff", citation_cff(self.about))
 
     def write_scripts(self) -> None:
         for name, content in (self.own_scripts or product_scripts()).items():
@@ -381,21 +387,13 @@ WRITERS = (
     FileWriter(
         ("README.md", "CHANGES.md", "LICENSE.txt"), Writer.write_prose, Stage.PROSE, of_the_moment=False
     ),
-    FileWriter(("CITATION.txt", "CITATION.bib"), Writer.write_citations, Stage.PROSE, of_the_moment=False),
+    FileWriter(
+        ("CITATION.txt", "CITATION.bib", "CITATION.cff"),
+        Writer.write_citations,
+        Stage.PROSE,
+        of_the_moment=False,
+    ),
     FileWriter(("verify.py", "verify_*.py"), Writer.write_scripts, Stage.PROSE, of_the_moment=False),
     FileWriter(("croissant.json",), Writer.write_croissant, Stage.CROISSANT, of_the_moment=False),
     FileWriter((MANIFEST,), Writer.write_manifest, Stage.MANIFEST, of_the_moment=False),
 )
-
-
-def authors_of(release: Release) -> tuple[str, ...]:
-    return tuple(line.strip() for line in release.authors.splitlines() if line.strip())
-
-
-def published_on(release: Release) -> str:
-    """Return the day on which it was asked for, in UTC: a file that is made again says the same."""
-    return release.created_at.astimezone(UTC).strftime("%Y-%m-%d")
-
-
-def slug_of(campaign: Campaign) -> str:
-    return slug(campaign.name, f"campaign-{str(campaign.pk)[:8]}")

@@ -65,7 +65,7 @@ def why_not(campaign: Campaign) -> str:
 def queue_erasing(*, campaign: Campaign, actor: User) -> Job:
     """Queue the job that erases who judged, as workers alone may do that; once while one is waiting."""
     settle_ended()
-    refusal = why_not(campaign)
+    refusal = why_not(Campaign.objects.get(pk=campaign.pk))
     if refusal:
         raise CannotEraseJudges(refusal)
     key = f"{KIND}:{campaign.pk}"
@@ -82,6 +82,7 @@ def erase_judges(*, campaign: Campaign, actor: User | None, say: Say = lambda wo
         The campaign is not closed, a release is being made, nobody is named any more, or rows cannot be sealed.
     """
     with transaction.atomic():
+        settle_ended()
         row = Campaign.objects.select_for_update().get(pk=campaign.pk)
         refusal = why_not(row)
         if refusal:

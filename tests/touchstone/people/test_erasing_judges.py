@@ -73,7 +73,7 @@ def found_again(release, campaign):
     """Return by pseudonym whose it is, where one name alone has all its judgments: by all columns that both have."""
     of_names, of_pseudonyms = defaultdict(list), defaultdict(list)
     for name, *row in run(LOG, campaign.pk):
-        of_names[name].append(tuple(str(value) for value in row[:-1]) + (float(row[-1]),))
+        of_names[name].append((*(str(value) for value in row[:-1]), float(row[-1])))
     columns = ("topic_id", "doc_id", "tier", "kind", "sequence", "grade", "date")
     for row in opened(release).rows("judgments.jsonl"):
         told = tuple(str(row[name]) for name in columns)
@@ -232,13 +232,12 @@ def test_the_function_moves_rows_to_stand_ins_alone(campaign):
 def test_nobody_else_moves_a_judgment_a_lease_or_a_filled_place(campaign):
     """Not even with the setting that lets the owner's functions pass, in columns that they do not change."""
     setting = "SELECT set_config('touchstone.change', 'UPDATE ' || pg_current_xact_id()::text, true)"
+    recompute(campaign=campaign)
     for statement in (
         "UPDATE judging_judgment SET grade = 3",
         "UPDATE judging_lease SET leased_at = now()",
         "UPDATE judging_slot SET state = 'open', assessor_id = NULL WHERE state = 'done'",
         "UPDATE analytics_confusionestimate SET accuracy = 1 WHERE accuracy IS NOT NULL OR TRUE",
     ):
-        recompute(campaign=campaign)
         with pytest.raises(DatabaseError), transaction.atomic():
-            run(setting)
-            run(statement)
+            run(f"{setting}; {statement}")
