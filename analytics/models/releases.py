@@ -54,9 +54,7 @@ class Release(models.Model):
     computation = models.ForeignKey(Computation, null=True, on_delete=models.PROTECT, related_name="+")
     previous = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="+")
     last_judgment_id = models.BigIntegerField(null=True)
-    pseudonym_key = models.CharField(
-        max_length=64, blank=True
-    )  # deleted: assessors can no longer be identified
+    pseudonym_key = models.CharField(max_length=64, blank=True)  # deleted: nobody can make the release again
     file = models.FileField(upload_to="releases/", max_length=300, blank=True)
     n_bytes = models.BigIntegerField(null=True)
     sha256 = models.CharField(max_length=64, blank=True)

@@ -99,7 +99,8 @@ def main_estimates(release: Release) -> MainEstimates | None:
     rows = Estimate.objects.filter(
         computation=release.computation, method=REPORTED.key, run_b=None, run__may_publish=True
     )
-    measures = sorted(set(rows.order_by().values_list("measure", flat=True)))
+    told = set(rows.order_by().values_list("measure", "value"))
+    measures = sorted({name for name, value in told if value is not None} or {name for name, _ in told})
     if not measures:
         return None
     measure = next((name for name in MAIN_MEASURES if name in measures), measures[0])

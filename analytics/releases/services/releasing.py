@@ -271,7 +271,7 @@ def withdraw(*, release: Release, reason: str, actor: User | None) -> Release:
 
 @transaction.atomic
 def forget_key(*, release: Release, actor: User | None) -> Release:
-    """Forget the key of the pseudonyms: assessors can no longer be identified, and the release cannot be rebuilt."""
+    """Forget the key of the pseudonyms: nobody can make the release again. The log still tells who judged."""
     row = Release.objects.select_for_update().get(pk=release.pk)
     if row.state != Release.State.READY:
         raise ReleaseNotReady
