@@ -6,6 +6,7 @@ from django.test import Client
 from django.urls import reverse
 from made_releases import audited, released
 
+import touchstone.tasks  # noqa: F401  # what a worker can do
 from judging.services.campaigns import close_campaign
 from touchstone.ledger.verification import chain_faults
 from touchstone.models import Job, User
