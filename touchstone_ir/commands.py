@@ -12,6 +12,7 @@ import polars as pl
 from judging.formats import FORMATS, convert
 from touchstone_ir import draws, gate_command, numbers, plans, releases
 from touchstone_ir.columns import InputRefused
+from touchstone_ir.measures import measures_of
 from touchstone_ir.printing import csv_text
 from touchstone_ir.readers import read_qrels, read_run
 from touchstone_ir.results import Result, result_from_json
@@ -205,13 +206,23 @@ def _rank(options: argparse.Namespace) -> int:
 
 
 def _evaluate(options: argparse.Namespace) -> int:
-    *runs, measure = options.names
-    if not runs:
-        raise InputRefused("name at least one run, and then one measure")
-    found = releases.evaluate(
-        options.release, runs, [measure, *options.measure], against=options.against or None
+    n_runs = next(
+        (place for place, name in enumerate(options.names) if _is_measure(name)), len(options.names)
     )
+    runs, measures = options.names[:n_runs], [*options.names[n_runs:], *options.measure]
+    if not runs or not measures:
+        raise InputRefused("name at least one run, and then at least one measure")
+    found = releases.evaluate(options.release, runs, measures, against=options.against or None)
     return _print_result(found, options)
+
+
+def _is_measure(name: str) -> bool:
+    """Return whether a name is that of a measure and of no file."""
+    try:
+        measures_of(name)
+    except InputRefused:
+        return False
+    return not Path(name).exists()
 
 
 def _plan(options: argparse.Namespace) -> int:
@@ -327,7 +338,7 @@ COMMANDS: tuple[Command, ...] = (
         (
             argument("release", metavar="RELEASE", help="its zip or its folder"),
             argument(
-                "names", nargs="+", metavar="RUN ... M", help="runs, files or by name, and then a measure"
+                "names", nargs="+", metavar="RUN ... M ...", help="runs, files or by name, and then measures"
             ),
             argument("--measure", "-m", nargs="+", default=[], metavar="M", help="further measures"),
             argument("--against", action="append", metavar="RUN", help="a run to subtract; may be repeated"),

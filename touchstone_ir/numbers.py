@@ -49,6 +49,9 @@ def estimate(
     they are. Gold alone, with probabilities: the same without labels. Labels alone: the grades as they are given, with
     a warning, for nothing says how judges err.
 
+    Topics are those with a label; where labels or gold are a sample, those that the runs return, for a topic of which
+    nothing was drawn is one of the mean all the same.
+
     Parameters
     ----------
     runs : table, path, or list of paths

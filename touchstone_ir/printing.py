@@ -13,7 +13,19 @@ from judging.spreadsheets import SheetWriter
 from touchstone_ir.columns import InputRefused
 from touchstone_ir.results import CLAIM_WORDS, Result, pair_comparison
 
-SHOWN = ("measure", "run", "against", "rank", "value", "low", "high", "p_adjusted", "verdict")
+SHOWN = (
+    "measure",
+    "run",
+    "against",
+    "rank",
+    "rank_low",
+    "rank_high",
+    "value",
+    "low",
+    "high",
+    "p_adjusted",
+    "verdict",
+)
 MOST_ROWS, MOST_SENTENCES = 40, 10
 
 

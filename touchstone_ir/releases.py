@@ -70,6 +70,10 @@ def _rankings(release: OpenRelease, runs: Any) -> dict[str, dict[str, list[str]]
         if isinstance(one, str) and one in known:
             found[one] = rankings_of_release(release, one)
             continue
+        if isinstance(one, str) and not Path(one).exists():
+            raise InputRefused(
+                f"{one} is no file, and the release has no such run: it has {', '.join(known)}"
+            )
         for run, ranking in rankings_of(runs_of(one)).items():
             if run in found:
                 raise InputRefused(f"the run {run} is named twice: a run against itself is no comparison")

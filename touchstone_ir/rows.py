@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from analytics.estimation.claims import LIKE_THESE, Claim
 from analytics.numbers.arrays import Floats, Ints
-from analytics.numbers.columns import EstimateColumns
+from analytics.numbers.columns import ASK, EstimateColumns
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Kind
 from touchstone_ir.samples import FileArrays
@@ -40,6 +40,14 @@ class MeasuredRuns:
     def has_labels_alone(self) -> bool:
         """Return whether the grades as given are all that is known, of all that there is."""
         return not self.rests_on_gold and self.arrays.is_complete
+
+
+def _plain(refusal: str) -> str:
+    """Return a refusal without what only the platform has: a page to ask, and a file that was imported."""
+    words = refusal.replace(f". {ASK}which judgments are missing", "").replace(
+        f" {ASK}which judgments are missing", ""
+    )
+    return words.replace("(the imported file has no judgment of them)", "(nobody labelled them)")
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +100,7 @@ class ResultRows:
 
     @property
     def refusals(self) -> list[str]:
-        return [self.numbers.reported.refusal[place] for place in self.places.tolist()]
+        return [_plain(self.numbers.reported.refusal[place]) for place in self.places.tolist()]
 
     @property
     def warnings(self) -> list[str]:

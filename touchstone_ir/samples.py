@@ -185,11 +185,12 @@ def arrays_of(runs: pl.DataFrame, known: Knowledge, depth: int, relevant_grade: 
     InputRefused
         No topic that both the runs and the judgments have.
     """
+    returned_topics = set(runs["topic"].unique())
     topics = sorted(known.main["topic"].unique())
-    if known.draw is not None:
-        topics = sorted({*topics, *known.draw["topic"].unique()})
-    if not set(topics) & set(runs["topic"].unique()):
+    if not set(topics) & returned_topics:
         raise InputRefused("the runs and the judgments have no common topic: are their ids spelled alike?")
+    if known.draw is not None:  # a topic of which nothing was drawn is one of the mean all the same
+        topics = sorted(returned_topics | set(known.draw["topic"].unique()))
     names = runs["run"].unique(maintain_order=True).to_list()
     near = runs.filter((pl.col("rank") <= depth) & pl.col("topic").is_in(topics)).select("run", *PAIR, "rank")
     frame = _frame(near, known)

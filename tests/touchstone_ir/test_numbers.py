@@ -125,6 +125,25 @@ def test_a_draw_with_labels_and_gold_is_unbiased(world, runs, labels):
     assert (np.abs(bias) < 3 * np.std(errors, axis=0) / np.sqrt(len(errors))).all()
 
 
+def test_a_topic_of_which_nothing_was_drawn_is_one_of_the_mean(world, runs):
+    """Few pairs are drawn, so that most draws leave a topic out: with right labels the mean over draws is the truth."""
+    truth = ts.compare(runs, "P@5", labels=world[0], of="a").frame["value"][0]
+    designed = ts.design(runs, "P@5", budget=20)
+    errors, n_left_out = [], 0
+    for seed in range(80):
+        drawn = ts.draw(designed, seed=seed)
+        n_left_out += drawn["topic"].n_unique() < N_TOPICS
+        found = ts.compare(
+            runs, "P@5", labels=_graded(drawn, world[0]).drop("probability"), draw=drawn, of="a"
+        )
+        assert found.n_topics == N_TOPICS
+        if found.frame["value"][0] is not None:
+            errors.append(found.frame["value"][0] - truth)
+    assert n_left_out > 40
+    assert len(errors) > 75
+    assert abs(np.mean(errors)) < 3 * np.std(errors) / np.sqrt(len(errors))
+
+
 def test_holm_is_over_all_rows_of_a_result(runs, labels):
     three = pl.concat(
         [runs, runs.filter(pl.col("run") == "a").with_columns(run=pl.lit("c"), rank=21 - pl.col("rank"))]
@@ -157,6 +176,7 @@ def test_a_run_that_returns_unlabelled_documents_is_bounded_or_refused(world, ru
     row = ts.estimate(runs, "P@5", labels=missing).frame.row(0, named=True)
     assert row["value"] is None
     assert "could not be drawn" in row["refusal"]
+    assert "page of results" not in row["refusal"]
 
 
 def test_ranks_hold_the_order_of_the_values(runs, labels):
