@@ -13,10 +13,12 @@ MOST = 2  # keys of a registry in one literal of a file that is not its own
 OWN_FILES = {
     "aggregated labels": ("judging/label_aggregation.py", "analytics/services/label_classes.py"),
     "aggregation rules": ("analytics/aggregation/rules.py",),
-    # the formats that come in are a table too, and share three keys
-    "exports": ("analytics/services/exports.py", "judging/services/judgment_formats.py"),
+    # the formats of files are a table too, and share three keys
+    "exports": ("analytics/services/exports.py", "judging/formats/"),
     "files of a release": ("analytics/releases/",),
-    "formats of judgments": ("judging/services/judgment_formats.py", "analytics/services/exports.py"),
+    # judging/shapes.py tells by their fields those that have named ones
+    "formats of judgments": ("judging/formats/", "judging/shapes.py", "analytics/services/exports.py"),
+    "formats of runs": ("judging/formats/",),
     "kinds of flags": ("analytics/screening/kinds.py",),
     "kinds of judging": ("judging/kinds.py",),
     "measures": ("sampling/measures/",),

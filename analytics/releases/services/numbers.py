@@ -352,10 +352,12 @@ def _estimates(computation: Computation, published: PublishedRuns) -> Iterator[d
     ]
     names = ("measure", "method", "run__run_id", "run_b__run_id", *NUMBERS)
     rows = published.estimates(Estimate.objects.filter(computation=computation))
-    rows = rows.order_by(*order).values_list(*names)
+    in_order: Iterable[tuple[Any, ...]] = (
+        rows.order_by(*order).values_list(*names).iterator(chunk_size=ROWS_AT_ONCE)
+    )
     shown = ("measure", "method", "run", "run_b", *NUMBERS)
-    for row in rows.iterator(chunk_size=ROWS_AT_ONCE):
-        fields = dict(zip(shown, row, strict=True))
+    for row in in_order:
+        fields: dict[str, Any] = dict(zip(shown, row, strict=True))
         fields["components"] = dict(sorted(fields["components"].items()))
         yield fields
 

@@ -150,7 +150,8 @@ def _check_places(authors: str, doi: str, url: str) -> None:
     for name, value in (("doi", doi.strip()), ("url", url.strip())):
         try:
             if value:
-                Release._meta.get_field(name).run_validators(value)
+                field: Any = Release._meta.get_field(name)
+                field.run_validators(value)
         except ValidationError as error:
             raise CitationUnusable(f"{name}: {value}: {' '.join(error.messages)}") from error
 
