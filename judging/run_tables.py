@@ -116,11 +116,8 @@ def read_msmarco(file: RunFile, run_tag: str = "") -> RunColumns:
     """Return the run of ``topic document rank``, by numpy where all is right, or else row by row."""
     start = None if isinstance(file.source, str | os.PathLike) else file.source.tell()
     run = read_fast(file.source, file.limits, file.encoding, run_tag, MSMARCO)
-    starts = None if run is None else run.offsets[1:-1]
-    if (
-        run is not None and not np.delete(np.diff(run.scores) == 0, starts - 1).any()
-    ):  # no rank twice in a topic
-        return run
+    if run is not None and not np.delete(np.diff(run.scores) == 0, run.offsets[1:-1] - 1).any():
+        return run  # no rank is there twice in a topic
     if start is not None:
         file.source.seek(start)  # type: ignore[union-attr]  # a path has no start
     return read_ranked(msmarco_rows, file, run_tag)

@@ -5,7 +5,6 @@ from product_names import Name, Product, entry_points, product_sources
 
 # Everything here is used by something else than the product's Python files, or is kept for a reason.
 EXCEPTIONS = {
-    "judging.services.judgment_formats.grades_in": "for the look at a file before it is kept",
     "analytics.estimation.comparison.welch": "kept for runs that were measured on different topics",
     "analytics.estimation.ratios.ratio_estimates": "ratios without their values by topic, which most tests ask for",
     "analytics.estimation.group_sequential.crossing_probabilities": "what given bounds spend, for benchmarks",

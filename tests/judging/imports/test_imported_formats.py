@@ -70,6 +70,15 @@ def test_a_run_of_several_tags_is_asked_about_and_kept_under_a_name(at_the_page)
     assert [run.run_id for run in collection.runs.all()] == ["mine"]
 
 
+def test_a_name_is_chosen_over_the_api_as_well(mara) -> None:
+    collection = here_are()
+    made = looked(collection, {"two.run": TWO_TAGS})
+    chosen = {"name": "two.run", "kind": "runs", "run_name": "mine"}
+    ApiClient(mara).post(f"/imports/{made.pk}/keep", 202, files=[chosen])
+    assert run_job(made).error == ""
+    assert [run.run_id for run in collection.runs.all()] == ["mine"]
+
+
 def test_three_columns_that_could_be_several_things_are_a_question() -> None:
     collection = here_are()
     made = looked(collection, {"a.txt": "q1\td1\t1\nq1\td2\t2\n"})
