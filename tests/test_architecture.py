@@ -127,8 +127,8 @@ def wrong_imports(path: PurePath, source: str) -> list[str]:
 
 
 def folder_of(path: PurePath) -> str:
-    """Return the folder that a pure file stands in, as a dotted name."""
-    return ".".join(path.parent.parts)
+    """Return the folder that a pure file stands in, as a dotted name; the façade is one folder."""
+    return FACADE if path.parts[0] == FACADE else ".".join(path.parent.parts)
 
 
 def pure_folders(files: dict[PurePath, str]) -> dict[str, set[str]]:
