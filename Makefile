@@ -38,7 +38,7 @@ lint: .venv/dev ## style and types
 	$(BIN)/python .ci/migrations.py
 
 docs: .venv/dev ## build the documentation into site/
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/mkdocs build --strict
 
 bench: .venv/dev ## measure (minutes): JSON on standard output
 	@for program in benchmarks/*.py; do $(BIN)/python $$program; done

@@ -1,6 +1,6 @@
 """How often is a gate wrong, and how many judgments does it take? Simulated paths on a made collection; JSON.
 
-    python benchmarks/gate.py > gate.json        (--paths 1000 --reported 100)
+    python benchmarks/gate.py > gate.json        (--paths 1000 --reported 40)
 
 Pairs of systems of parts/coverage_collection.py, labels with errors by popularity, and a gate of P@10 with tolerance
 .02, cap 400, plan 120, batches of 10. Rows by true difference; `wrong` counts verdicts that are false: better where B
@@ -46,7 +46,7 @@ from analytics.estimation.estimate import Estimate, Refusal
 from analytics.estimation.samples import AuditSample, Labels
 from analytics.planning.gating import BETTER, NOT_WORSE, UNDECIDED, WORSE, GateBatch, Question
 from sampling.measures.registry import parse_linear
-from touchstone_ir.gates.difference import corrected_difference, labelled_arrays
+from touchstone_ir.gate_difference import corrected_difference, labelled_arrays
 
 ASKED = Question(tolerance=0.02, cap=400, plan=120, batch=10)
 STRICT = Question(tolerance=0.0, cap=400, plan=120, batch=10)  # as with --require better
@@ -327,7 +327,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--paths", type=int, default=1000, help="of every row, by class means")
-    parser.add_argument("--reported", type=int, default=100, help="of every row, by the reported method")
+    parser.add_argument("--reported", type=int, default=40, help="of every row, by the reported method")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     found: dict[str, Any] = {"prototype": PROTOTYPE}

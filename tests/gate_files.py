@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from touchstone_ir import gates
+from touchstone_ir import gate_steps as gates
+from touchstone_ir.gate_state import GateState
 
 QUESTION = {"measure": "P@5", "tolerance": 0.02, "cap": 90, "plan": 40, "batch": 20, "seed": 7}
 N_TOPICS, N_DOCS, DEPTH = 20, 30, 8
@@ -30,7 +31,7 @@ class GateFiles:
             "labels": self.folder / "llm.qrels",
         }
 
-    def start(self, name: str = "G", **other: Any) -> gates.GateState:
+    def start(self, name: str = "G", **other: Any) -> GateState:
         """Start a gate in this folder."""
         given: dict[str, Any] = {**self.sources, **QUESTION, **other}
         return gates.start(self.folder / name, **given)
@@ -44,7 +45,7 @@ class GateFiles:
             writer.writerows([*row[:2], self.truth[row[0], row[1]], *row[3:]] for row in rows[1:])
         return batch
 
-    def play(self, name: str = "G", most: int = 99) -> gates.GateState:
+    def play(self, name: str = "G", most: int = 99) -> GateState:
         """Judge batches until there is a verdict, or so many."""
         folder, batch = self.folder / name, self.folder / "batch.csv"
         state = gates.status(folder)

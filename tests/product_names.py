@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path, PurePath
 
-from pure_modules import REPOSITORY, module_name
+from pure_modules import FACADE, PACKAGES, REPOSITORY, module_name
 
-FOLDERS = ("judging", "sampling", "analytics", "platform")
+FOLDERS = (*PACKAGES, "platform")
 # Files whose names Django, Celery or a server look up: what they define is used.
 LOADED = {"urls", "apps", "settings", "wsgi", "celery"}
 LOADED_FOLDERS = {"migrations", "commands"}
+MODULE_HOOKS = {"__getattr__", "__dir__"}  # Python calls them for names that a module lacks
 # A decorator with one of these words hands the function to a registry.
 REGISTERING = {"shared_task", "connect", "register", "receiver", "handler"}
 
@@ -169,7 +170,8 @@ class Product:
                 names.update(self.references(module.name, statement))
             for name, nodes in module.definitions.items():
                 is_model = "models" in parts and isinstance(nodes[0], ast.ClassDef)
-                if parts[-1] in LOADED or LOADED_FOLDERS & set(parts) or is_model or is_registered(nodes):
+                is_looked_up = parts[-1] in LOADED or LOADED_FOLDERS & set(parts) or name in MODULE_HOOKS
+                if is_looked_up or is_model or is_registered(nodes):
                     names.add((module.name, name))
         return names
 
@@ -212,7 +214,29 @@ def product_sources(root: Path = REPOSITORY) -> dict[str, str]:
 
 
 def entry_points(root: Path = REPOSITORY) -> list[str]:
-    """Return what pyproject.toml promises to other programs, as "module:name"."""
-    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
-    groups = [project.get("scripts", {}), *project.get("entry-points", {}).values()]
-    return [target for group in groups for target in group.values()]
+    """Return what the product promises to other programs, as "module:name": entry points, and names of the library."""
+    found = library_names(root)
+    for path in ("pyproject.toml", "wheel/pyproject.toml"):
+        project = tomllib.loads((root / path).read_text())["project"]
+        groups = [project.get("scripts", {}), *project.get("entry-points", {}).values()]
+        found += [target for group in groups for target in group.values()]
+    return found
+
+
+def library_names(root: Path) -> list[str]:
+    """Return the names of the façade, which loads them by a table, and those that its packages export."""
+    found = []
+    for path in sorted((root / FACADE).rglob("__init__.py")):
+        package = module_name(PurePath(path.relative_to(root)))
+        tables = {
+            target: node.value
+            for node in ast.parse(path.read_text()).body
+            if isinstance(node, ast.Assign)
+            for target in assigned_names(node)
+        }
+        if "_MODULES" in tables:
+            modules = ast.literal_eval(tables["_MODULES"])
+            found += [f"{package}.{module}:{name}" for name, module in modules.items()]
+        elif "__all__" in tables:
+            found += [f"{package}:{name}" for name in ast.literal_eval(tables["__all__"])]
+    return found

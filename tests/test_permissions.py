@@ -137,6 +137,7 @@ AUDIENCE: dict[str, set[str]] = {
     ),
     "console:": {MANAGER},
     "console:release-cancel": RESEARCH,
+    "console:public-": EVERYBODY,  # published releases; of all others nothing is there
     "console:api-flags": {MANAGER},
     "console:api-audit-forecasts": {MANAGER},
     "console:api-disputed-items": {MANAGER},

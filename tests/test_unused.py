@@ -19,7 +19,6 @@ EXCEPTIONS = {
     "sampling.acceptance.sequential_plan": "kept for checks that go on one at a time",
     "sampling.minimal_collection.total_difference": "the sign of a chosen pair; experiments/minimal_collections.py",
     "sampling.prediction.cross_fitted": "without components: benchmarks compare with it",
-    "sampling.pooling.pool": "docs/examples/compare_two_runs.ipynb pools run files without a server",
     "touchstone.api.schema.KeyScheme": "drf-spectacular finds it by its base class",
     "touchstone.mail_settings.number": "touchstone.settings takes all of mail_settings over by its star",
     "touchstone.mail_settings.site_url": "touchstone.settings takes all of mail_settings over by its star",

@@ -4,62 +4,27 @@ import ast
 import doctest
 import json
 import math
-import os
-import shutil
 import subprocess
 import sys
-import sysconfig
-import venv
 import zipfile
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
-from contents import REQUIRED, Unfit, guests_at_once, left_out, read_modules, shipped_modules
+from contents import REQUIRED, guests_at_once, shipped_modules
 from hook import write_files
-from packaging.requirements import Requirement
-from pure_modules import FACADE, REPOSITORY, pure_modules
-from rewriting import CORE, Unwritable, rewrite
+from pure_modules import FACADE, REPOSITORY
+from rewriting import CORE
+from wheel_builds import answer_of, build, copy_tree, interpreter, pip, plant, python_with
 from wheel_child import numbers_of
 
-WHEEL = REPOSITORY / "wheel"
-CHILD = REPOSITORY / "tests" / "wheel_child.py"
 DATA = REPOSITORY / "docs" / "examples" / "data"
 OWN = "{}.{}".format(*sys.version_info)
 OTHERS = [version for version in ("3.10", "3.11", "3.12", "3.13", "3.14") if version != OWN]
 CLOSE = 1e-9  # between versions of NumPy
 
 pytestmark = pytest.mark.xdist_group("wheel")
-
-
-def build(tree: Path, target: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Build the wheel as `make wheel` does."""
-    return subprocess.run(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(target)],
-        cwd=tree / "wheel",
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-
-
-def copy_tree(target: Path) -> Path:
-    """Copy the files that the wheel is made of; their times are others."""
-    files = [
-        *pure_modules(REPOSITORY),
-        *(path.relative_to(REPOSITORY) for path in WHEEL.iterdir() if path.is_file()),
-    ]
-    for path in (*files, Path("pyproject.toml"), Path("LICENSE")):
-        (target / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(REPOSITORY / path, target / path)
-    return target
-
-
-def plant(tree: Path, files: dict[str, str]) -> None:
-    for path, source in files.items():
-        (tree / path).write_text(source)
 
 
 @pytest.fixture
@@ -87,85 +52,6 @@ def names_in_wheel() -> dict[str, set[str]]:
     }
 
 
-# -- Pythons to install it in ---------------------------------------------------------------------------------
-
-
-def interpreter(version: str) -> str | None:
-    """Return a Python of this version on PATH, of pyenv or of uv; what does not start does not count."""
-    name = f"python{version}"
-    homes = (
-        Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions",
-        Path(os.environ.get("UV_PYTHON_INSTALL_DIR", Path.home() / ".local/share/uv/python")),
-    )
-    found = [
-        shutil.which(name),
-        *(str(path) for home in homes for path in sorted(home.glob(f"*/bin/{name}"))),
-    ]
-    return next((path for path in found if path and starts(path)), None)
-
-
-def starts(path: str) -> bool:
-    program = [path, "-c", "import encodings, venv"]
-    return subprocess.run(program, capture_output=True, timeout=60).returncode == 0
-
-
-def closure(names: set[str]) -> set[str]:
-    """Return the distributions that are installed here under these names, and what they require."""
-    found: set[str] = set()
-    waiting = sorted(names)
-    while waiting:
-        name = waiting.pop()
-        if name in found:
-            continue
-        found.add(name)
-        for text in metadata.requires(name) or []:
-            requirement = Requirement(text)
-            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
-                waiting.append(requirement.name)
-    return found
-
-
-def link_packages(names: set[str], folder: Path) -> None:
-    """Show these packages of the running environment, and no others, in a folder."""
-    folder.mkdir()
-    for name in closure(names):
-        distribution = metadata.distribution(name)
-        tops = {file.parts[0] for file in distribution.files or () if file.parts[0] != ".."}
-        for top in tops - {"__pycache__"}:
-            target = Path(str(distribution.locate_file(top)))
-            if not (folder / top).exists():
-                (folder / top).symlink_to(target)
-
-
-def python_with(packages: set[str], folder: Path) -> Path:
-    """Return a fresh environment's Python, of the version that runs, with these packages alone; it needs no network."""
-    venv.create(folder / "env", with_pip=False, symlinks=True)
-    link_packages(packages, folder / "packages")
-    site = sysconfig.get_path("purelib", vars={"base": str(folder / "env")})
-    Path(site, "packages.pth").write_text(f"{folder / 'packages'}\n")
-    return folder / "env" / "bin" / "python"
-
-
-def pip(python: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pip", "--python", str(python), "install", "--quiet", "--no-compile"]
-    return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=600)
-
-
-def answer_of(python: Path, question: dict[str, Any]) -> dict[str, Any]:
-    """Run the child, which sees what is installed for its Python and nothing of the tree."""
-    child = subprocess.run(
-        [str(python), "-I", str(CHILD), json.dumps(question)],
-        cwd=python.parent,
-        env={},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert child.returncode == 0, child.stderr
-    answer: dict[str, Any] = json.loads(child.stdout)
-    return answer
-
-
 @pytest.fixture(scope="module")
 def own_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return python_with(set(REQUIRED), tmp_path_factory.mktemp("own"))
@@ -180,17 +66,19 @@ def numbers_of_tree() -> dict[str, Any]:
 # -- what is compared -----------------------------------------------------------------------------------------
 
 
-def count_examples() -> int:
-    """Return how many examples the files of the tree have that are in the wheel."""
-    parser, count = doctest.DocTestParser(), 0
-    for name, module in shipped_modules(REPOSITORY).items():
+def count_examples(*, has_guests: bool) -> int:
+    """Return how many examples the files of the wheel have, of those that need guests or of the others."""
+    modules = shipped_modules(REPOSITORY)
+    guests, parser, count = guests_at_once(modules), doctest.DocTestParser(), 0
+    for name, module in modules.items():
+        if name.endswith("__main__") or bool(guests[name]) != has_guests:
+            continue
         tree = ast.parse(module.source)
         in_classes = [node for top in tree.body if isinstance(top, ast.ClassDef) for node in top.body]
         for node in (tree, *tree.body, *in_classes):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and not name.endswith(
-                "__main__"
-            ):
-                count += len(parser.get_examples(ast.get_docstring(node) or ""))
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                examples = parser.get_examples(ast.get_docstring(node) or "")
+                count += sum(doctest.SKIP not in example.options for example in examples)
     return count
 
 
@@ -241,7 +129,7 @@ def test_the_wheel_is_the_tree_on_the_python_that_runs_this(
     assert installed.returncode == 0, installed.stderr
     answer = assert_as_the_tree(own_python, numbers_of_tree)
     assert answer["python"].startswith(f"{OWN}.")
-    assert answer["examples"] == count_examples() > 300
+    assert answer["examples"] == count_examples(has_guests=False) > 300
     assert len(numbers_of_tree["audit"]) > 80
     assert numbers_of_tree["compare"][0]["value"] is not None
 
@@ -268,13 +156,13 @@ def test_the_wheel_is_the_tree_on_other_pythons(
 def test_what_stands_behind_an_extra_works_with_it(wheel: Path, tmp_path: Path) -> None:
     behind = {name: guests for name, guests in names_in_wheel().items() if guests}
     needed = {guest for guests in behind.values() for guest in guests}
-    assert FACADE not in behind
-    if not behind:
-        return
+    assert behind["touchstone_ir.client"] == {"httpx"}
+    assert not {FACADE, f"{FACADE}.command", f"{FACADE}.numbers"} & behind.keys()
     python = python_with({*REQUIRED, *needed}, tmp_path)
     assert pip(python, "--no-deps", "--no-index", str(wheel)).returncode == 0
     answer = answer_of(python, {"modules": sorted(behind)})
     assert answer["failed"] == answer["wrong"] == {}
+    assert answer["examples"] == count_examples(has_guests=True)
 
 
 def test_the_wheel_has_one_name_and_asks_for_three_packages(wheel: Path) -> None:
@@ -301,15 +189,6 @@ def test_the_same_files_give_the_same_bytes(wheel: Path, tree: Path, tmp_path: P
     assert (tmp_path / "again" / wheel.name).read_bytes() == wheel.read_bytes()
 
 
-def test_what_needs_more_stays_out_and_is_known() -> None:
-    reasons = left_out(read_modules(REPOSITORY))
-    assert reasons["judging.guidelines"] == "imports markdown_it"
-    assert reasons["sampling.schedules"] == "imports cronsim"
-    assert not {
-        name for name in reasons if name.startswith((FACADE, "analytics.estimation", "judging.formats"))
-    }
-
-
 # -- planted violations ---------------------------------------------------------------------------------------
 
 
@@ -328,37 +207,6 @@ def test_a_planted_pure_file_with_django_ends_the_build(tree: Path, source: str,
     assert built.returncode != 0
     assert f"sampling/planted.py: a pure module cannot import {named}" in built.stderr
     assert not list(tree.glob("dist/*.whl"))
-
-
-def test_planted_files_with_nh3_stay_out_and_the_facade_cannot_have_them(tree: Path) -> None:
-    before = shipped_modules(tree).keys()
-    plant(
-        tree,
-        {
-            "judging/planted.py": "def clean(text):\n    import nh3\n    return nh3.clean(text)\n",
-            "sampling/leaning.py": "from judging.planted import clean\n",
-            "analytics/charts/drawn.py": "import altair\n",
-        },
-    )
-    assert shipped_modules(tree).keys() == before
-    assert left_out(read_modules(tree))["sampling.leaning"] == "imports judging.planted, which imports nh3"
-    plant(tree, {"touchstone_ir/planted.py": "from sampling.leaning import clean\n"})
-    why = (
-        "touchstone_ir/planted.py: imports sampling.leaning, which imports judging.planted, which imports nh3"
-    )
-    with pytest.raises(Unfit, match=why):
-        shipped_modules(tree)
-
-
-def test_a_facade_module_may_need_an_extra_and_says_so(tree: Path) -> None:
-    plant(
-        tree,
-        {"touchstone_ir/client.py": "import httpx\n", "touchstone_ir/planted.py": "from . import client\n"},
-    )
-    plant(tree, {"touchstone_ir/planted.py": "from . import client\n"})
-    guests = guests_at_once(shipped_modules(tree))
-    assert guests["touchstone_ir.client"] == guests["touchstone_ir.planted"] == {"httpx"}
-    assert guests[FACADE] == set()
 
 
 HIDDEN = "__import__('samp' + 'ling.draws', fromlist=['draws'])"
@@ -380,56 +228,6 @@ def test_a_planted_import_that_the_hook_misses_is_seen(
     answer = answer_of(own_python, {"modules": [name], "before": [str(tmp_path / "files")]})
     assert "No module named 'sampling'" in answer[kind].pop(name)
     assert answer["failed"] == answer["wrong"] == {}
-
-
-def test_a_name_of_the_tree_that_cannot_be_rewritten_ends_the_build(tree: Path, tmp_path: Path) -> None:
-    plant(tree, {"sampling/planted.py": "import sampling.draws\n"})
-    with pytest.raises(Unfit, match=r"sampling/planted.py: line 1: `import sampling.draws` gives the name"):
-        write_files(tree, tmp_path / "files")
-
-
-# -- rewriting ------------------------------------------------------------------------------------------------
-
-BEFORE = '''\
-"""Words about judging.trec stay.
-
->>> from judging.trec import read_qrels
->>> for name in ("é", "judging"):
-...     from sampling import draws
-"""
-from analytics.estimation import (  # from judging import stays in a comment
-    claims,
-)
-import sampling.draws as draws; from judging import trec
-from touchstone_ir.results import Result
-from .beside import one
-LATE = "judging.trec", "judging.trec.read_qrels", "judging.Topic", "judging.models"
-'''
-AFTER = '''\
-"""Words about judging.trec stay.
-
->>> from touchstone_ir._core.judging.trec import read_qrels
->>> for name in ("é", "judging"):
-...     from touchstone_ir._core.sampling import draws
-"""
-from touchstone_ir._core.analytics.estimation import (  # from judging import stays in a comment
-    claims,
-)
-import touchstone_ir._core.sampling.draws as draws; from touchstone_ir._core.judging import trec
-from touchstone_ir.results import Result
-from .beside import one
-LATE = "touchstone_ir._core.judging.trec", "touchstone_ir._core.judging.trec.read_qrels", "judging.Topic", "judging.models"
-'''  # noqa: E501
-
-
-def test_imports_are_rewritten_and_nothing_else() -> None:
-    names = {"judging", "judging.trec", "sampling", "sampling.draws", "analytics.estimation"}
-    assert rewrite(BEFORE.encode(), names).decode() == AFTER
-
-
-def test_a_name_in_two_pieces_is_refused() -> None:
-    with pytest.raises(Unwritable, match=r"line 1: judging\.trec is not written in one piece"):
-        rewrite(b'name = "judging." "trec"\n', {"judging.trec"})
 
 
 def test_differences_are_seen() -> None:

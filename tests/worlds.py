@@ -234,6 +234,7 @@ def names_of(campaign: Campaign, manager: User, bob: Any) -> dict[str, Any]:
         "job_id": job.pk,
         "event_id": Event.objects.filter(subject=f"campaign:{campaign.pk}").first().pk,
         "release_id": make_release(campaign, manager).pk,
+        **dict.fromkeys(["console:public-release version", "console:public-release-download version"], "1.0"),
         "computation_id": campaign.computations.first().pk,
         "batch": 1,
         "sequence": 1,
@@ -317,4 +318,6 @@ def make_release(campaign: Campaign, manager: User) -> Release:
     made = releasing.make_release(
         campaign=campaign, version="1.0", includes_documents=True, actor=manager, by_job=False
     )
-    return releasing.build(release=made)
+    releasing.build(release=made)
+    Release.objects.filter(pk=made.pk).update(public_since=timezone.now())
+    return made

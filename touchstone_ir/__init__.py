@@ -26,7 +26,7 @@ _MODULES = {
     "plan": "plans",
     "aggregate": "judges",
     "agreement": "judges",
-    "gate": "gates.handle",
+    "gate": "gates",
 }
 __all__ = [*_MODULES]  # noqa: PLE0604 (the names of the table)
 

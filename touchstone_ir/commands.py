@@ -10,9 +10,8 @@ from typing import Any
 import polars as pl
 
 from judging.formats import FORMATS, convert
-from touchstone_ir import draws, numbers, plans, releases
+from touchstone_ir import draws, gate_command, numbers, plans, releases
 from touchstone_ir.columns import InputRefused
-from touchstone_ir.gates import command as gate_command
 from touchstone_ir.printing import csv_text
 from touchstone_ir.readers import read_qrels, read_run
 from touchstone_ir.results import Result, result_from_json

@@ -98,14 +98,12 @@ def compare(
     """Return the difference of every pair of runs in every measure, with intervals and p-values.
 
     p-values are adjusted by Holm over the rows of the result. A row is run minus against, the higher value first unless
-    `of` or `against` says otherwise.
+    `of` or `against` says otherwise. All arguments but these two are as in `estimate`.
 
     Parameters
     ----------
     of, against : str, optional
         Only pairs with this run first, or second.
-
-    Others as `estimate`.
 
     Raises
     ------

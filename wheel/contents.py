@@ -101,7 +101,8 @@ def _last_name(node: ast.expr) -> str:
 def _may_do_without(node: ast.AST) -> bool:
     """Return whether a module can be imported though an import in this part of it fails."""
     if isinstance(node, ast.Try):
-        return any(handler.type and "ImportError" in ast.unparse(handler.type) for handler in node.handlers)
+        ways_out = [one for one in node.handlers if one.type and "ImportError" in ast.unparse(one.type)]
+        return any(not any(isinstance(line, ast.Raise) for line in one.body) for one in ways_out)
     if isinstance(node, ast.With):
         return any(ast.unparse(item.context_expr) == "suppress(ImportError)" for item in node.items)
     return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)

@@ -47,6 +47,8 @@ HARMLESS = [
     "released",
     "withdrew a release",
     "forgot a release's key",
+    "published a release",
+    "unpublished a release",
     "set active",
     "set suspended",
     "set rules",

@@ -3,6 +3,7 @@
 import uuid
 
 from django.conf import settings
+from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
 
@@ -15,8 +16,8 @@ from touchstone.models import Job
 class Release(models.Model):
     """A collection frozen as of one snapshot: one file, hashed, that says all it takes to be used and cited.
 
-    Once ready it never changes (a trigger sees to it), but for its withdrawal and for forgetting the key of its
-    assessors' pseudonyms.
+    Once ready it never changes (a trigger sees to it), but for its withdrawal, for forgetting the key of its
+    assessors' pseudonyms, and for whether its page is public.
     """
 
     class State(models.TextChoices):
@@ -31,6 +32,17 @@ class Release(models.Model):
     authors = models.TextField(blank=True)  # one a line, for the citation
     notes = models.TextField(blank=True)  # what is new, in the maker's words (Markdown)
     licence = models.CharField(max_length=200, blank=True)
+    doi = models.CharField(
+        max_length=200,
+        blank=True,
+        db_default="",
+        validators=[
+            RegexValidator(
+                r"\A10\.\d{4,9}(\.\d+)?/[A-Za-z0-9:/_;\-.()\[\]\\]+\Z", "A DOI, such as 10.5281/zenodo.1"
+            )
+        ],
+    )
+    url = models.URLField(max_length=500, blank=True, db_default="")  # where it will be found
     aggregation = models.CharField(max_length=40, choices=aggregation_choices, default=DEFAULT_RULE)
     prefers_gold = models.BooleanField(
         default=True
@@ -42,9 +54,7 @@ class Release(models.Model):
     computation = models.ForeignKey(Computation, null=True, on_delete=models.PROTECT, related_name="+")
     previous = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="+")
     last_judgment_id = models.BigIntegerField(null=True)
-    pseudonym_key = models.CharField(
-        max_length=64, blank=True
-    )  # deleted: assessors can no longer be identified
+    pseudonym_key = models.CharField(max_length=64, blank=True)  # deleted: nobody can make the release again
     file = models.FileField(upload_to="releases/", max_length=300, blank=True)
     n_bytes = models.BigIntegerField(null=True)
     sha256 = models.CharField(max_length=64, blank=True)
@@ -58,6 +68,7 @@ class Release(models.Model):
     ready_at = models.DateTimeField(null=True, blank=True)
     withdrawn_at = models.DateTimeField(null=True, blank=True)
     withdrawn_reason = models.CharField(max_length=2000, blank=True)
+    public_since = models.DateTimeField(null=True, blank=True)  # its page needs no log-in from then on
 
     class Meta:
         ordering = ["-created_at"]
@@ -83,6 +94,9 @@ class Release(models.Model):
             models.CheckConstraint(
                 name="analytics_release_withdrawn",
                 condition=Q(withdrawn_at__isnull=True) | ~Q(withdrawn_reason=""),
+            ),
+            models.CheckConstraint(
+                name="analytics_release_public", condition=Q(public_since__isnull=True) | Q(state="ready")
             ),
         ]
 

@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from analytics.releases.manifest import FORMAT
+from analytics.releases.people import Author
+
 LONGEST_SLUG = 60
 
 
@@ -20,7 +23,11 @@ class About:
     as_of: str
     published: str
     slug: str
+    form: int = FORMAT  # the number of the release's format
     authors: tuple[str, ...] = ()
+    orcids: tuple[str, ...] = ()  # of the authors in their order; empty where none is known
+    doi: str = ""
+    url: str = ""
     notes: str = ""
     licence: str = ""
     source: str = ""  # where the collection comes from
@@ -44,9 +51,15 @@ class About:
     draws: tuple[str, ...] = ()
     audits: tuple[str, ...] = ()
     counts: Mapping[str, int] = field(default_factory=dict)
+    unpublished_runs: int = 0
     changes: Mapping[str, Any] = field(default_factory=dict)
     merkle_root: str = ""
     ledger: str = ""  # the head of the hash chain when it was made
+
+    @property
+    def people(self) -> tuple[Author, ...]:
+        orcids = (*self.orcids, *[""] * (len(self.authors) - len(self.orcids)))
+        return tuple(Author(name, orcid) for name, orcid in zip(self.authors, orcids, strict=True))
 
     @property
     def folder(self) -> str:
@@ -67,6 +80,7 @@ class About:
             "as_of": self.as_of,
             "published": self.published,
             "licence": self.licence,
+            **{name: value for name, value in (("doi", self.doi), ("url", self.url)) if value},
             "aggregation": self.aggregation,
             "prefers_gold": self.prefers_gold,
             "includes_documents": self.includes_documents,

@@ -1,6 +1,10 @@
-"""How a release is cited: as a sentence, and for BibTeX."""
+"""How a release is cited: as a sentence, for BibTeX, and as CITATION.cff."""
 
 from analytics.releases.about import About
+from analytics.releases.licences import licence_named
+from analytics.releases.yaml_lines import Value, yaml_lines
+
+CFF = "1.2.0"  # the version of the Citation File Format
 
 SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -26,7 +30,8 @@ def citation_text(about: About) -> str:
     head = f"{authors} ({about.year}). " if authors else f"({about.year}). "
     title = _words(about.title).rstrip(".")
     root = f" Merkle root of its judgments: {about.merkle_root}." if about.merkle_root else ""
-    return f"{head}{title}, version {about.version} [Data set].{root}\n"
+    place = f" https://doi.org/{about.doi}" if about.doi else f" {about.url}" if about.url else ""
+    return f"{head}{title}, version {about.version} [Data set].{root}{place}\n"
 
 
 def bibtex(about: About) -> str:
@@ -47,11 +52,63 @@ def bibtex(about: About) -> str:
         "title": f"{{{_tex(about.title)}}}",
         "year": about.year,
         "version": about.version,
+        "doi": _tex(about.doi),
+        "url": about.url.replace("{", "%7B").replace("}", "%7D"),
         "note": "Data set."
         + (f" Merkle root of its judgments: {about.merkle_root}" if about.merkle_root else ""),
     }
     lines = ",\n".join(f"  {name} = {{{value}}}" for name, value in fields.items() if value)
     return f"@misc{{{about.folder},\n{lines}\n}}\n"
+
+
+def citation_cff(about: About) -> str:
+    """Return CITATION.cff, version 1.2.0: what GitHub, Zenodo and Zotero read.
+
+    >>> print(citation_cff(About("c", "k", "1.0", "A", "", "2026-11-21", "c", authors=("Ada B.",))))
+    cff-version: "1.2.0"
+    message: "If you use these judgments, please cite this release."
+    type: "dataset"
+    title: "A"
+    version: "1.0"
+    date-released: "2026-11-21"
+    authors:
+      - family-names: "B."
+        given-names: "Ada"
+    <BLANKLINE>
+    """
+    licence = licence_named(about.licence)
+    fields: dict[str, Value] = {
+        "cff-version": CFF,
+        "message": "If you use these judgments, please cite this release.",
+        "type": "dataset",
+        "title": _words(about.title),
+        "version": about.version,
+        "date-released": about.published,
+        "authors": [_person(*one.parts, one.orcid) for one in about.people]
+        or [{"name": _words(about.campaign)}],
+        "license": licence.spdx if licence else "",
+        "doi": about.doi,
+        "url": about.url,
+        "identifiers": [
+            {
+                "type": "other",
+                "value": about.merkle_root,
+                "description": "Merkle root (RFC 6962) of the judgments",
+            }
+        ]
+        if about.merkle_root
+        else "",
+    }
+    return "\n".join(yaml_lines({name: value for name, value in fields.items() if value})) + "\n"
+
+
+def _person(family: str, given: str, orcid: str) -> dict[str, Value]:
+    fields = {
+        "family-names": family,
+        "given-names": given,
+        "orcid": f"https://orcid.org/{orcid}" if orcid else "",
+    }
+    return {name: value for name, value in fields.items() if value}
 
 
 def _tex(text: str) -> str:

@@ -8,6 +8,7 @@ import polars as pl
 from analytics.releases.about import About
 from analytics.releases.citation import citation_text
 from analytics.releases.folder import Entry
+from analytics.releases.people import Author
 
 CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
 CONTEXT = {
@@ -57,6 +58,7 @@ FORMATS = {
     ".md": "text/markdown",
     ".py": "text/x-python",
     ".bib": "application/x-bibtex",
+    ".cff": "application/yaml",
 }
 TYPES = {pl.String: "sc:Text", pl.Boolean: "sc:Boolean", pl.Float64: "sc:Float"}
 NO_LICENCE = "No licence was named"
@@ -81,13 +83,19 @@ def croissant(
         "datePublished": about.published,
         "license": licence or NO_LICENCE,
         "citeAs": citation_text(about).strip(),
-        "creator": [{"@type": "sc:Person", "name": author} for author in about.authors]
+        "creator": [_person(one) for one in about.people]
         or [{"@type": "sc:Organization", "name": about.campaign}],
-        "url": f"urn:touchstone:{about.folder}",
+        "url": about.url or f"urn:touchstone:{about.folder}",
+        **({"sameAs": f"https://doi.org/{about.doi}"} if about.doi else {}),
         "rai:personalSensitiveInformation": "Assessors have pseudonyms that belong to this release alone.",
         "distribution": [_file(entry) for entry in files],
         "recordSet": [_records(name, columns) for name, columns in tables.items()],
     }
+
+
+def _person(author: Author) -> dict[str, str]:
+    place = {"@id": f"https://orcid.org/{author.orcid}"} if author.orcid else {}
+    return {"@type": "sc:Person", "name": author.name} | place
 
 
 def three_numbers(version: str) -> str:

@@ -3,9 +3,14 @@
 from collections.abc import Iterator
 
 from analytics.releases import formats
-from analytics.releases.about import About
+from analytics.releases.about import About, slug
 from analytics.releases.citation import citation_text
+from analytics.releases.licences import licence_named
+from analytics.releases.tables import SECONDS_STEP
+from analytics.releases.yaml_lines import Value, yaml_lines
 
+HAS_METADATA = 2  # the first format whose data sheet begins with metadata
+FIRST_TABLE = "judgments.parquet"
 SIMULATED = "**The judgments come from a simulation. Draw no conclusion from them.**"
 STILL_OPEN = (
     "**The campaign was still open at that moment.** This release reveals which items were gold checks: do not show "
@@ -14,11 +19,37 @@ STILL_OPEN = (
 
 
 def readme(about: About) -> str:
-    """Return the data sheet: Markdown that stands alone."""
+    """Return the data sheet: Markdown that stands alone, after what the Hugging Face Hub reads."""
     return "\n".join(_readme(about)).rstrip() + "\n"
 
 
+def hub_metadata(about: About) -> dict[str, Value]:
+    """Return what `datasets.load_dataset` reads of README.md: a configuration a table, the first by default."""
+    licence = licence_named(about.licence)
+    named = licence.hub if licence else "other" if about.licence else "unknown"
+    files = [one.croissant for one in formats.RELEASE_FILES if one.croissant]
+    files.sort(key=lambda name: (name != FIRST_TABLE, name))
+    own = (
+        {"license_name": slug(about.licence, "other"), "license_link": "LICENSE.txt"}
+        if named == "other"
+        else {}
+    )
+    return {
+        "license": named,
+        **own,
+        "pretty_name": _line(about.title),
+        "task_categories": ["text-retrieval"],
+        "tags": ["information-retrieval", "relevance-judgments", "test-collection"],
+        "configs": [
+            {"config_name": name.partition(".")[0], "data_files": name, "default": name == FIRST_TABLE}
+            for name in files
+        ],
+    }
+
+
 def _readme(about: About) -> Iterator[str]:
+    if about.form >= HAS_METADATA:
+        yield from ("---", *yaml_lines(hub_metadata(about)), "---", "")
     yield from (f"# {_line(about.title)}, version {about.version}", "")
     yield f"Judgments of the campaign “{_line(about.campaign)}” on the collection “{_line(about.collection)}”, as of "
     yield from (f"{about.as_of}. A release of Touchstone; it never changes.", "")
@@ -32,10 +63,17 @@ def _readme(about: About) -> Iterator[str]:
     yield from ("## Files", "", "| file | holds |", "|---|---|")
     texts = ", with title and text" if about.includes_documents else ""
     for one in formats.RELEASE_FILES:
+        if one.since > about.form:
+            continue
         yield f"| {', '.join(one.names)} | {one.help.replace('{texts}', texts)} |"
     yield ""
     if not about.includes_documents:
         yield from (f"The documents' texts are not in this release: {about.why_no_documents}.", "")
+    if about.unpublished_runs:
+        n = about.unpublished_runs
+        yield from (UNPUBLISHED.format(runs=f"{n:,} {'run is' if n == 1 else 'runs are'}"), "")
+    if about.form >= HAS_METADATA:
+        yield from _section("Use it", USING.format(name=f"{about.folder}.zip"))
     yield from _section("Check it", CHECKING)
     yield from _section("Limits", LIMITS)
     yield from _section("People", _people(about))
@@ -50,6 +88,17 @@ compares every file with the manifest and computes qrels, confusion matrices and
 with NumPy alone. It says what it cannot compute again: numbers of runs that are not in the release, and ratios of
 estimates, whose intervals come from resampling. The Merkle root covers the lines of judgments.jsonl as RFC 6962 has
 it: a leaf is SHA-256 of the byte 0 and the line, a node SHA-256 of the byte 1 and its two parts."""
+USING = """    pip install touchstone-ir
+    touchstone evaluate {name} my.run P@10 nDCG@10
+
+scores a run on these judgments with a 95 % confidence interval, or says why there is none. A plain mean over the
+judgments is biased: documents were drawn with unequal probabilities. `datasets.load_dataset` reads the unpacked folder,
+a configuration a table; readers of BEIR read its `beir` folder."""
+UNPUBLISHED = (
+    "{runs} not in this release, as their makers do not allow it: neither their names nor their numbers. Where a "
+    "design, an audit or a family of comparisons is about one, it is called unpublished-1 and so on. The adjusted p in "
+    "comparisons.json are adjusted for the pairs of published runs."
+)
 LIMITS = """A document that is not in qrels.txt was not judged; it is not known to be irrelevant. Only part of the pool
 may have been judged: use the probabilities in prels.txt and items.jsonl, or estimates.json, rather than counting
 unjudged documents as irrelevant. The grades of people and machine assessors contain errors; confusion.json has their
@@ -97,10 +146,18 @@ def _people(about: About) -> str:
         if about.asked_for_consent
         else "The campaign had no consent page."
     )
+    seconds = "the seconds spent on an item"
+    joined = ""
+    if about.form >= HAS_METADATA:
+        seconds += f", rounded to {SECONDS_STEP:.0f}"
+        joined = (
+            " Pseudonyms keep nobody from joining these rows with the server's log, a copy of it or another release, "
+            "by topic, document, grade and day."
+        )
     return (
         f"{consent} They have pseudonyms, made with a key of this release alone: the same person has another one in "
-        "any other release. The release contains days and the seconds spent on an item, but no names of accounts, "
-        "addresses, comments, messages or times of day."
+        f"any other release. The release contains days and {seconds}, but no names of accounts, "
+        f"addresses, comments, messages or times of day.{joined}"
     )
 
 

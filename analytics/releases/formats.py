@@ -34,6 +34,8 @@ class ReleaseFile:
         From the content and the manifest what is wrong besides size and hash, in words; None where nothing is.
     croissant : str
         The file among them whose columns Croissant describes; empty where there is none.
+    since : int
+        The first format of releases that has them.
     """
 
     names: tuple[str, ...]
@@ -41,6 +43,7 @@ class ReleaseFile:
     read: Read | None = None
     check: Check | None = None
     croissant: str = ""
+    since: int = 1
 
     def has(self, name: str) -> bool:
         return any(fnmatchcase(name, pattern) for pattern in self.names)
@@ -148,6 +151,7 @@ RELEASE_FILES = (
     ),
     ReleaseFile(("croissant.json",), "a description of the tables for software"),
     ReleaseFile(("CITATION.txt", "CITATION.bib"), "how to cite"),
+    ReleaseFile(("CITATION.cff",), "the same for GitHub, Zenodo and Zotero", since=2),
     ReleaseFile(
         ("README.md", "CHANGES.md", "LICENSE.txt"),
         "this data sheet; what changed since the release before; what is allowed",

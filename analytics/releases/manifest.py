@@ -6,15 +6,19 @@ from typing import Any
 from analytics.releases import formats
 from analytics.releases.folder import Entry, entry_of
 
-FORMAT = 1
+# 2: unpublished runs are nowhere, seconds are rounded, metadata for loaders. One of format 1 is made again as it was.
+FORMAT = 2
+FORMATS = (1, FORMAT)
 MANIFEST = "manifest.json"
 Blocks = Callable[[str], Iterable[bytes]]
 
 
-def manifest(facts: Mapping[str, Any], entries: Iterable[Entry], merkle_root: str) -> dict[str, Any]:
-    """Return the manifest of these files; `facts` say which release it is."""
+def manifest(
+    facts: Mapping[str, Any], entries: Iterable[Entry], merkle_root: str, form: int = FORMAT
+) -> dict[str, Any]:
+    """Return the manifest of these files; `facts` say which release it is, `form` is the number of its format."""
     files = [entry.as_json() for entry in entries if entry.path != MANIFEST]
-    return {"touchstone_release": FORMAT, **facts, "merkle_root": merkle_root, "files": files}
+    return {"touchstone_release": form, **facts, "merkle_root": merkle_root, "files": files}
 
 
 def differences(read: Blocks, names: Iterable[str], known: Mapping[str, Any]) -> list[str]:
@@ -29,8 +33,8 @@ def differences(read: Blocks, names: Iterable[str], known: Mapping[str, Any]) ->
     known
         The manifest.
     """
-    if known.get("touchstone_release") != FORMAT:
-        return [f"{MANIFEST}: this is not a release of format {FORMAT}"]
+    if known.get("touchstone_release") not in FORMATS:
+        return [f"{MANIFEST}: this is not a release of format {' or '.join(map(str, FORMATS))}"]
     listed = {entry["path"]: entry for entry in known["files"]}
     faults = [f"{name}: not in the manifest" for name in sorted(set(names) - listed.keys() - {MANIFEST})]
     for name, entry in listed.items():

@@ -1,4 +1,5 @@
-"""Names of assessors in a release: keyed, so that two releases have nothing in common, and gone with their key."""
+"""Names of assessors in a release: keyed, so that two releases have no name in common, and none can be made again
+without its key. Whoever has the log finds each by what was judged: see `touchstone.people.erasing_judges`."""
 
 import hmac
 import secrets
@@ -12,7 +13,7 @@ def new_key() -> str:
 
 
 def pseudonym(key: str, assessor: int) -> str:
-    """Return the name of an assessor under a key; without the key there is no way back, nor to another release's.
+    """Return the name of an assessor under a key; without the key none can be made again.
 
     >>> pseudonym("00" * 32, 1) == pseudonym("00" * 32, 1), pseudonym("00" * 32, 1) == pseudonym("01" * 32, 1)
     (True, False)

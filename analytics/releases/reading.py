@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, Protocol
 
 from analytics.releases.formats import file_of
-from analytics.releases.manifest import FORMAT, MANIFEST, differences
+from analytics.releases.manifest import FORMATS, MANIFEST, differences
 from judging.trec import (
     JudgmentRecord,
     PrelRecord,
@@ -285,8 +285,8 @@ def _zip(place: Path) -> _Zip:
 
 def _check(manifest: Any) -> dict[str, Any]:
     """Return the manifest; ValueError where it is none of a format that is known."""
-    if not isinstance(manifest, dict) or manifest.get("touchstone_release") != FORMAT:
-        raise ValueError(f"it is not of format {FORMAT}")
+    if not isinstance(manifest, dict) or manifest.get("touchstone_release") not in FORMATS:
+        raise ValueError(f"it is not of format {' or '.join(map(str, FORMATS))}")
     for name in ("slug", "version", "files", "merkle_root"):
         if name not in manifest:
             raise ValueError(f"it does not say {name}")

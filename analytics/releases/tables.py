@@ -10,6 +10,7 @@ from polars.io.plugins import register_io_source
 ROWS_A_GROUP = 100_000
 ROWS_AT_ONCE = 20_000
 BYTES_AT_ONCE = 4 << 20
+SECONDS_STEP = 5.0  # exact seconds are a mark by which a judgment is found in another file
 
 JUDGMENTS: dict[str, Any] = {
     "topic_id": pl.String,

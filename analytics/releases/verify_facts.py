@@ -125,7 +125,7 @@ def read_facts(folder: Path, estimates: Row, *, with_runs: bool = True) -> Facts
         relevant_grade=scale["relevant_grade"],
         topics=list(topics),
         runs=[run["run_id"] for run in files],
-        all_runs=len(files) == len(runs),
+        all_runs=len(files) == len(runs) + estimates.get("unpublished_runs", 0),
         places=places,
         topic=np.array([topics[topic] for topic in frame["topic_id"]], dtype=np.int64),
         drawn_in=_numbers(frame["drawn_in"], 0),

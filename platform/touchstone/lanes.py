@@ -52,6 +52,7 @@ KINDS: tuple[Kind, ...] = (
     Kind("draw", HEAVY),
     Kind("layout", HEAVY, is_counted=False),
     Kind("release", HEAVY),
+    Kind("erase-judges", HEAVY),
     Kind("letters", MAIL, is_counted=False),
     Kind("notices", NUMBERS),
 )

@@ -31,6 +31,7 @@ class Rights:
 # Functions of the owner that change what nobody else may, and who may call them.
 FUNCTIONS: dict[str, tuple[str, ...]] = {
     "touchstone_erase": (WORKER,),
+    "touchstone_erase_judges": (WORKER,),
     "touchstone_prune": (WORKER,),
     "touchstone_remove_import": (WEB, WORKER),
     "touchstone_take_back": (WEB, WORKER),

@@ -18,6 +18,7 @@ from django.db import DatabaseError, InterfaceError, close_old_connections, conn
 from analytics.releases.services.releasing import settle_ended
 from analytics.services.recomputation import start_due_recomputations
 from analytics.services.screening import start_due_screenings
+from judging.models import Campaign
 from judging.services.looking import REPLACE
 from judging.services.places_left import start_due_feasibility
 from sampling.services.auditing import start_due_audits
@@ -32,6 +33,8 @@ from touchstone.letters.queueing import KIND as LETTERS
 from touchstone.letters.sending import send_by_job, start_due_letters
 from touchstone.links import FORGOTTEN, write_password_letters
 from touchstone.notices import start_due_notices
+from touchstone.people.erasing_judges import KIND as ERASING_JUDGES
+from touchstone.people.erasing_judges import CannotEraseJudges, erase_judges
 from touchstone.retention import start_due_retention
 
 logger = logging.getLogger(__name__)
@@ -53,6 +56,17 @@ def seal(context: jobs.Context) -> None:
 @jobs.handler(REPLACE)
 def replace_files(context: jobs.Context) -> None:
     replace_by_job(context)
+
+
+@jobs.handler(ERASING_JUDGES, needs_room=False)
+def _erase_judges(context: jobs.Context) -> None:
+    """Take out of a closed campaign who judged there."""
+    campaign = Campaign.objects.get(pk=context.payload["campaign"])
+    try:
+        erased = erase_judges(campaign=campaign, actor=context.job.requested_by)
+    except CannotEraseJudges as refusal:
+        raise jobs.JobRefused(str(refusal)) from refusal
+    context.result = {"people": erased.n_people, "judgments": erased.n_judgments}
 
 
 @jobs.handler(FORGOTTEN, needs_room=False)

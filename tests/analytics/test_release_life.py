@@ -13,6 +13,7 @@ from small_campaign import make_campaign, make_undrawn
 from analytics.models import Release
 from analytics.releases.services.releasing import (
     AggregationUnknown,
+    CitationUnusable,
     KeyForgotten,
     NothingToRelease,
     ReasonMissing,
@@ -240,3 +241,27 @@ def test_the_command_says_what_is_wrong(tmp_path, words):
         call_command("release", *(word.format(name=campaign.name) for word in words))
     assert len(str(refused.value)) > 10
     assert not Release.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"doi": "zenodo.1"},
+        {"doi": "10.5281/zenodo.1 x"},
+        {"url": "javascript:alert(1)"},
+        {"authors": "Ada B., 0000-0002-1825-0098"},
+    ],
+)
+def test_what_could_not_be_cited_is_refused_with_the_value_and_nothing_is_made(tmp_path, wrong):
+    campaign = judged(tmp_path)
+    [value] = wrong.values()
+    with pytest.raises(CitationUnusable) as refused:
+        make_release(campaign=campaign, version="1.0", actor=None, **wrong)
+    assert value.rpartition(", ")[2] in str(refused.value)
+    assert not Release.objects.exists()
+    made = released(
+        campaign, doi="10.5281/zenodo.1", url="https://example.org/j", authors="Ada B., 0000-0002-1825-0097"
+    )
+    assert made.manifest["doi"] == "10.5281/zenodo.1"
+    assert "0000-0002-1825-0097" in opened(made).text("CITATION.cff")
+    assert "0000-0002" not in citation(release=made).text

@@ -271,8 +271,8 @@ def test_only_runs_whose_makers_allow_it_are_inside(tmp_path):
     campaign.collection.runs.filter(run_id="run2").update(description="hidden words")
     inside = opened(released(campaign))
     told = {run["run_id"]: run["file"] for run in json.loads(inside.text("runs.json"))}
-    assert told == {"run0": None, "run1": "runs/0002.run.gz", "run2": None}
-    assert [name for name in inside.names if name.startswith("runs/")] == ["runs/0002.run.gz"]
+    assert told == {"run1": "runs/0001.run.gz"}
+    assert [name for name in inside.names if name.startswith("runs/")] == ["runs/0001.run.gz"]
     assert b"hidden words" not in inside.everything
     without = opened(released(campaign, version="2", includes_runs=False))
     assert not [name for name in without.names if name.startswith("runs/")]

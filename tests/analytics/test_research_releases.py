@@ -201,7 +201,7 @@ def test_the_key_of_the_pseudonyms_is_forgotten_only_if_the_version_is_typed(cli
     release.refresh_from_db()
     assert release.pseudonym_key == ""
     text = text_of(client.get(address("release", campaign, release.pk)))
-    assert "the assessors can no longer be identified" in text
+    assert "nobody can make this release again" in text
     assert "Delete the pseudonym key" not in text
 
 

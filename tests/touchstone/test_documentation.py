@@ -142,22 +142,15 @@ def test_the_architecture_page_draws_every_module_and_nothing_else():
     assert [path for path in modules if path not in drawn] == []
 
 
+def built_with(makefile: str, folder: Path, site: Path) -> subprocess.CompletedProcess[str]:
+    """Return the end of the build of a folder's documentation by the options that the Makefile has."""
+    (options,) = re.findall(r"/mkdocs build (.*)$", makefile, re.MULTILINE)
+    words = [sys.executable, "-m", "mkdocs", "build", *options.split(), "--site-dir", str(site)]
+    return subprocess.run(words, cwd=folder, capture_output=True, text=True)
+
+
 def test_the_documentation_builds_without_a_warning_and_loads_nothing_from_elsewhere(tmp_path):
-    built = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "mkdocs",
-            "build",
-            "--strict",
-            "--quiet",
-            "--site-dir",
-            str(tmp_path / "site"),
-        ],
-        cwd=REPOSITORY,
-        capture_output=True,
-        text=True,
-    )
+    built = built_with((REPOSITORY / "Makefile").read_text(), REPOSITORY, tmp_path / "site")
     assert built.returncode == 0, built.stdout + built.stderr
     pages = list((tmp_path / "site").rglob("*.html"))
     assert len(pages) >= len(list(DOCS.rglob("*.md")))
@@ -165,3 +158,12 @@ def test_the_documentation_builds_without_a_warning_and_loads_nothing_from_elsew
         r"<(?:script|img|iframe)[^>]*\ssrc=\"(?:https?:)?//|<link[^>]*rel=\"stylesheet\"[^>]*\"(?:https?:)?//"
     )
     assert [page.name for page in pages if loaded.search(page.read_text())] == []
+
+
+@pytest.mark.parametrize("link", ["nowhere.md", "index.md#nowhere", ""])
+def test_a_planted_link_to_nothing_ends_the_build(link, tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text(f"# Here\n[a]({link})\n" if link else "# Here\n")
+    (tmp_path / "mkdocs.yml").write_text("site_name: x\nvalidation:\n  anchors: warn\n")
+    built = built_with((REPOSITORY / "Makefile").read_text(), tmp_path, tmp_path / "site")
+    assert (built.returncode != 0) == bool(link)

@@ -12,10 +12,17 @@ import re
 import shlex
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import touchstone_ir as ts
+import touchstone_ir.adapters as ta
+from judging.formats import FORMATS
 from touchstone_ir.command import main
+from touchstone_ir.commands import COMMANDS
+from touchstone_ir.description import EXIT_CODES
+from touchstone_ir.results import COLUMNS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DATA = REPOSITORY / "docs" / "examples" / "data"
@@ -64,7 +71,9 @@ def printed_by(words: list[str]) -> str:
 
 def differences(text: str) -> list[str]:
     """Return what a page says and what does not come out, block by block."""
-    checker, globals_, found = doctest.OutputChecker(), {}, []
+    checker = doctest.OutputChecker()
+    globals_: dict[str, Any] = {}
+    found: list[str] = []
     for block in blocks_of(text):
         if ">>>" in block:
             test = doctest.DocTestParser().get_doctest(block, globals_, "page", None, 0)
@@ -99,3 +108,25 @@ def test_the_first_lines_of_the_readme_run_as_they_stand(folder, capsys):
     (block,) = [block for block in blocks_of(text) if "import touchstone_ir as ts" in block]
     exec(compile("\n".join(line[4:] for line in block.splitlines()), "README.md", "exec"), {})  # noqa: S102
     assert "bm25 has a higher P(rel=1)@10 than tf-idf" in capsys.readouterr().out
+
+
+def test_the_reference_has_every_name_of_the_library():
+    text = (REPOSITORY / "docs" / "library-reference.md").read_text()
+    told = {line.rpartition(".")[2] for line in re.findall(r"^::: (\S+)$", text, re.MULTILINE)}
+    assert {*ts.__all__, *ta.__all__, "Result", "Design", "Client"} - told == set()
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [one.key for one in FORMATS],
+        [one.name for one in COMMANDS],
+        [str(code) for code in EXIT_CODES],
+        COLUMNS,
+    ],
+    ids=["formats", "commands", "exit codes", "columns"],
+)
+def test_the_tables_of_the_library_have_a_row_for_everything(names):
+    rows = re.findall(r"^\| ([^|]+) \|", (REPOSITORY / "docs" / "library.md").read_text(), re.MULTILINE)
+    told = {cell.strip("` ") for row in rows for cell in row.split(",")}
+    assert set(names) - told == set()

@@ -55,21 +55,28 @@ def experiment(
         As `touchstone_ir.compare`; a system that returns no table with qid, docno and score.
     """
     known = dict(systems) if isinstance(systems, Mapping) else _named_systems(systems, names)
+    if len(known) < 2:
+        raise InputRefused(f"an experiment needs at least two systems, got {len(known)}")
     against = None if baseline is None else _baseline(list(known), baseline)
     asked = None if topics is None else _topic_ids(topics)
-    given = [
-        _of_topics(one, asked)
-        for one in (judgments_of(labels), judgments_of(gold), judgments_of(draw, graded=False))
-    ]
-    checked = knowledge_of(*given, gold_chosen)
-    if not checked.main.height:
+    labels = _of_topics(judgments_of(labels), asked)
+    gold = _of_topics(judgments_of(gold), asked)
+    draw = _of_topics(judgments_of(draw, graded=False), asked)
+    if not knowledge_of(labels, gold, draw, gold_chosen).main.height:
         raise InputRefused("none of the topics has a label: are their ids spelled alike?")
-    wanted = measures_of(measures)
-    runs = pl.concat([_results(system, name, topics) for name, system in known.items()])
-    names_of_measures = [one.name for one in wanted]
-    told = dict(zip(("labels", "gold", "draw"), given, strict=True))
-    rest = {"gold_chosen": gold_chosen, "gains": gains, "relevant": relevant, "claim": claim}
-    return compare(runs, names_of_measures, **told, **rest, against=against)
+    wanted = [one.name for one in measures_of(measures)]
+    return compare(
+        pl.concat([_results(system, name, topics) for name, system in known.items()]),
+        wanted,
+        labels=labels,
+        gold=gold,
+        draw=draw,
+        gold_chosen=gold_chosen,
+        gains=gains,
+        relevant=relevant,
+        claim=claim,
+        against=against,
+    )
 
 
 def _named_systems(systems: Any, names: Sequence[str] | None) -> dict[str, Any]:

@@ -30,6 +30,8 @@ class Command(BaseCommand):
         parser.add_argument("--title", default="", help="default: the campaign's name")
         parser.add_argument("--author", action="append", default=[], help="may be given more than once")
         parser.add_argument("--licence", default="", help="of the judgments, for example CC-BY-4.0")
+        parser.add_argument("--doi", default="", help="reserved for this version, such as 10.5281/zenodo.1")
+        parser.add_argument("--url", default="", help="where the release will be found")
         parser.add_argument("--notes", default="", help="what is new, in your words")
         parser.add_argument("--aggregation", choices=aggregation_keys(), default=DEFAULT_RULE)
         parser.add_argument(
@@ -83,6 +85,8 @@ class Command(BaseCommand):
                 version=version,
                 title=options["title"],
                 authors="\n".join(options["author"]),
+                doi=options["doi"],
+                url=options["url"],
                 notes=options["notes"],
                 licence=options["licence"],
                 aggregation=options["aggregation"],
@@ -93,7 +97,7 @@ class Command(BaseCommand):
                 by_job=False,
             )
         except Refused as refusal:
-            raise CommandError(refusal.title) from refusal
+            raise CommandError(": ".join(filter(None, [refusal.title, str(refusal)]))) from refusal
         try:
             with transaction.atomic():
                 return build(release=release, progress=self._progress())

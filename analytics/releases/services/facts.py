@@ -9,6 +9,7 @@ from django.db.models import CharField, Exists, F, Func, OuterRef, Q, QuerySet
 from django.db.models.functions import Collate
 
 from analytics.releases.folder import Folder, json_line
+from analytics.releases.services.published_runs import PublishedRuns
 from analytics.releases.tables import to_parquet
 from judging.models import Campaign, DocumentVersion, GoldVersion, Run, Slot, TopicVersion
 from judging.rankings import rankings_frame, read_rankings
@@ -51,19 +52,20 @@ def write_topics(campaign: Campaign, folder: Folder) -> int:
     return len(rows)
 
 
-def write_documents(campaign: Campaign, folder: Folder, *, with_texts: bool, progress: Progress) -> int:
-    """Write documents.jsonl with its twin, and with texts the corpus of BEIR; return how many."""
+def write_documents(
+    campaign: Campaign, folder: Folder, *, with_texts: bool, has_corpus: bool, progress: Progress
+) -> int:
+    """Write documents.jsonl with its twin, and the corpus of BEIR, whose texts may be empty; return how many."""
     columns = {**DOCUMENTS, **TEXTS} if with_texts else DOCUMENTS
     n = 0
     with folder.open("documents.jsonl") as stream:
-        corpus = folder.path("beir/corpus.jsonl").open("wb") if with_texts else None
+        corpus = folder.path("beir/corpus.jsonl").open("wb") if has_corpus else None
         try:
             for row in _documents(campaign, columns):
                 stream.write(json_line(row))
                 if corpus is not None:
-                    corpus.write(
-                        json_line({"_id": row["doc_id"], "title": row["title"], "text": row["text"]})
-                    )
+                    texts = {name: row.get(name, "") for name in TEXTS}
+                    corpus.write(json_line({"_id": row["doc_id"], **texts}))
                 n += 1
                 if n % ROWS_AT_ONCE == 0:
                     progress(n)
@@ -117,12 +119,11 @@ def _used_in(campaign: Campaign) -> QuerySet[Slot]:
 
 
 def write_runs(
-    campaign: Campaign, folder: Folder, *, with_rankings: bool, progress: Progress
-) -> tuple[int, int]:
-    """Write runs.json and the rankings that may be published; return how many runs there are, and how many of these."""
-    runs = sorted(campaign.collection.runs.all(), key=lambda run: run.run_id.encode())
+    published: PublishedRuns, folder: Folder, *, with_rankings: bool, progress: Progress
+) -> dict[str, int]:
+    """Write runs.json and the rankings that may be published; return the counts."""
     records, n_files = [], 0
-    for number, run in enumerate(runs, start=1):
+    for number, run in enumerate(published.runs, start=1):
         file = f"runs/{number:04d}.run.gz" if with_rankings and run.may_publish else None
         if file is not None:
             _write_run(run, folder, file)
@@ -130,7 +131,8 @@ def write_runs(
         records.append({"run_id": run.run_id, "file": file, "description": run.description if file else ""})
         progress(number)
     folder.write_json("runs.json", records)
-    return len(runs), n_files
+    counts = {"runs": len(records) + published.n_unpublished, "runs with rankings": n_files}
+    return counts if published.names_all else counts | {"runs not published": published.n_unpublished}
 
 
 def _write_run(run: Run, folder: Folder, name: str) -> None:
@@ -139,7 +141,7 @@ def _write_run(run: Run, folder: Folder, name: str) -> None:
         write_run(ranking, stream)
 
 
-def write_draws(campaign: Campaign, folder: Folder) -> list[str]:
+def write_draws(campaign: Campaign, published: PublishedRuns, folder: Folder) -> list[str]:
     """Write every batch with its recorded frame, and the audits; return the batches in words."""
     words = []
     for draw in campaign.draws.order_by("batch"):
@@ -156,6 +158,7 @@ def write_draws(campaign: Campaign, folder: Folder) -> list[str]:
         folder.write_json(
             f"draws/draw-{draw.batch}.json",
             {name: getattr(draw, name) for name in (*choices, *sizes)}
+            | {"parameters": published.in_design(draw.parameters)}
             | {"judging_order": campaign.judging_order},
         )
         if draw.selection_kind.is_foreign:
@@ -180,13 +183,14 @@ def write_draws(campaign: Campaign, folder: Folder) -> list[str]:
     return words
 
 
-def write_audits(campaign: Campaign, folder: Folder) -> list[str]:
+def write_audits(campaign: Campaign, published: PublishedRuns, folder: Folder) -> list[str]:
     """Write audits.json; return the audits in words."""
     sizes = ("expected_in_total", "n_eligible", "n_selected")
     names = ("sequence", "strategy", "tier", "seed", *sizes, "gold_fit", "measure", "learned_from")
     declared = ("run", "against", "declaration", "choice_p_value")
     audits = list(campaign.audits.order_by("sequence").values(*names, *declared))
-    folder.write_json("audits.json", audits)
+    told = [audit | {name: published.name(audit[name]) for name in ("run", "against")} for audit in audits]
+    folder.write_json("audits.json", told)
     assumed = {audit.sequence: audit.declaration_said for audit in campaign.audits.exclude(declaration="")}
     return [
         f"Audit {audit['sequence']}: imported gold. {assumed[audit['sequence']]}"

@@ -50,12 +50,20 @@ def write_judgments(
     used: UsedJudgments,
     folder: Folder,
     progress: Any = lambda *_: None,
+    *,
+    seconds_step: float | None = None,
 ) -> JudgmentSummary:
-    """Write judgments.jsonl and qrels_jg.txt; memory holds some thousand rows, and a few bytes of every judgment."""
+    """Write judgments.jsonl and qrels_jg.txt; memory holds some thousand rows, and a few bytes of every judgment.
+
+    `seconds_step`: active seconds are rounded to a multiple of it.
+    """
     tree, brief = MerkleTree(), _Brief(assessors)
     with folder.open(LEDGER) as ledger, folder.open("qrels_jg.txt") as by_assessor:
         for rows in copied_judgments(campaign, assessors):
             judgments = _with_use(rows, used)
+            if seconds_step is not None:
+                steps = (pl.col("active_seconds") / seconds_step + 0.5).floor()
+                judgments = judgments.with_columns(active_seconds=steps * seconds_step)
             lines = _json_lines(judgments.select(list(JUDGMENTS)))
             for line in lines.split(b"\n")[:-1]:
                 tree.add(line)

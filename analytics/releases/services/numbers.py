@@ -18,6 +18,7 @@ from analytics.models import Computation, ConfusionEstimate, Estimate
 from analytics.numbers.predictions import Predictions
 from analytics.releases.folder import Folder, json_line
 from analytics.releases.services.judgments import UsedJudgments
+from analytics.releases.services.published_runs import PublishedRuns
 from analytics.releases.tables import ITEMS
 from analytics.services.basis import Basis
 from analytics.services.comparisons import is_older
@@ -55,15 +56,18 @@ class Inputs:
 NOTHING_USED = UsedJudgments(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
 
 
-def no_inputs(campaign: Campaign, reason: str) -> Inputs:
+def no_inputs(campaign: Campaign, published: PublishedRuns, reason: str) -> Inputs:
     """Return what there is to say where nothing was drawn."""
     told_by_grades = {"grade", "joint_grade", "adjudicated_grade"}
     known = {name: kind for name, kind in ITEMS.items() if name not in told_by_grades}
     pairs = pl.DataFrame(schema={**known, "gold_answer": pl.Int16})
-    return Inputs(pairs, NOTHING_USED, frozenset(), _heading(campaign, None, None, {}, reason))
+    heading = _heading(campaign, None, None, {}, reason) | _unpublished(published)
+    return Inputs(pairs, NOTHING_USED, frozenset(), heading)
 
 
-def inputs(campaign: Campaign, arrays: CampaignArrays, computation: Computation) -> Inputs:
+def inputs(
+    campaign: Campaign, arrays: CampaignArrays, computation: Computation, published: PublishedRuns
+) -> Inputs:
     """Return the inputs of the computation's linear measures; the arrays are of the moment that it saw."""
     names = sorted(set(computation.estimates.order_by().values_list("measure", flat=True).distinct()))
     knows_truth = computation.estimates.filter(method=TRUTH.key).exists()
@@ -71,6 +75,9 @@ def inputs(campaign: Campaign, arrays: CampaignArrays, computation: Computation)
         names.append(share_measure(campaign.scale.relevant_grade).name)
     basis = Basis(campaign, arrays, Predictions(arrays), assessor_confusion_counts(arrays))
     measures, predicted, known = _predictions(basis, names)
+    for plug_in in known.get("whole_topics", {}).get("plug_in", {}).values():
+        for tag in published.hidden.keys() & plug_in.keys():
+            del plug_in[tag]
     known["n_planned"] = basis.n_planned
     order = np.argsort(arrays.label_judgment, kind="stable")
     checks = np.argsort(arrays.check_judgment, kind="stable")
@@ -83,8 +90,13 @@ def inputs(campaign: Campaign, arrays: CampaignArrays, computation: Computation)
         _pairs(campaign, arrays, predicted, knows_truth),
         used,
         frozenset(assessor.pk for assessor in arrays.assessors),
-        _heading(campaign, arrays, computation, measures, "") | known,
+        _heading(campaign, arrays, computation, measures, "") | known | _unpublished(published),
     )
+
+
+def _unpublished(published: PublishedRuns) -> dict[str, int]:
+    """Return how many runs are not in the release; releases of format 1 do not say, as they name all."""
+    return {} if published.names_all else {"unpublished_runs": published.n_unpublished}
 
 
 def _predictions(
@@ -312,8 +324,10 @@ def _claims(computation: Computation) -> dict[str, Any]:
 # -- writing ------------------------------------------------------------------------------------------------
 
 
-def write_estimates(folder: Folder, heading: Mapping[str, Any], computation: Computation | None) -> int:
-    """Write estimates.json, an estimate a line; return how many."""
+def write_estimates(
+    folder: Folder, heading: Mapping[str, Any], computation: Computation | None, published: PublishedRuns
+) -> int:
+    """Write estimates.json, an estimate a line, of published runs alone; return how many."""
     n = 0
     with folder.open("estimates.json") as stream:
         for name in sorted(heading):
@@ -322,14 +336,14 @@ def write_estimates(folder: Folder, heading: Mapping[str, Any], computation: Com
                 json_line(name).rstrip(b"\n") + b":" + json_line(heading[name]).rstrip(b"\n") + b",\n"
             )
         stream.write(b'"estimates":[')
-        for row in _estimates(computation) if computation is not None else ():
+        for row in _estimates(computation, published) if computation is not None else ():
             stream.write((b",\n" if n else b"\n") + json_line(row).rstrip(b"\n"))
             n += 1
         stream.write(b"\n]}\n")
     return n
 
 
-def _estimates(computation: Computation) -> Iterator[dict[str, Any]]:
+def _estimates(computation: Computation, published: PublishedRuns) -> Iterator[dict[str, Any]]:
     order = [
         Collate("measure", "C"),
         Collate("method", "C"),
@@ -337,7 +351,8 @@ def _estimates(computation: Computation) -> Iterator[dict[str, Any]]:
         Collate(Coalesce("run_b__run_id", Value("")), "C"),
     ]
     names = ("measure", "method", "run__run_id", "run_b__run_id", *NUMBERS)
-    rows = Estimate.objects.filter(computation=computation).order_by(*order).values_list(*names)
+    rows = published.estimates(Estimate.objects.filter(computation=computation))
+    rows = rows.order_by(*order).values_list(*names)
     shown = ("measure", "method", "run", "run_b", *NUMBERS)
     for row in rows.iterator(chunk_size=ROWS_AT_ONCE):
         fields = dict(zip(shown, row, strict=True))

@@ -1,13 +1,16 @@
 """What a release rests on, in a few numbers: so that a rebuild can report what has changed since."""
 
+import zipfile
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from django.db import connection
 
 import analytics.releases
+from analytics.models import Release
 from judging.models import Campaign
+from touchstone.files import local
 
 # Each row: words, and a statement of one value. md5 distinguishes contents; nothing secret is in them.
 FACTS = {
@@ -47,6 +50,22 @@ SCRIPTS = "scripts of the product that check a release"
 def scripts() -> list[Path]:
     """Return the scripts that every release carries; they change with the product, not with the campaign."""
     return sorted(Path(analytics.releases.__file__).parent.glob("verify*.py"))
+
+
+def product_scripts() -> dict[str, bytes]:
+    """Return what a new release carries of them, by name."""
+    return {path.name: path.read_bytes() for path in scripts()}
+
+
+def scripts_in(release: Release) -> dict[str, bytes]:
+    """Return the scripts that a release has in its file, by name; nothing where the file cannot be read."""
+    try:
+        with zipfile.ZipFile(local(release.file)) as archive:
+            names = [PurePosixPath(name) for name in archive.namelist()]
+            found = [path for path in names if len(path.parts) == 2 and path.match("verify*.py")]
+            return {path.name: archive.read(str(path)) for path in found}
+    except (OSError, zipfile.BadZipFile):
+        return {}
 
 
 def made_of(campaign: Campaign) -> dict[str, Any]:

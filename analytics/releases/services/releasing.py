@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
@@ -20,9 +21,12 @@ from analytics.models import Release
 from analytics.releases.about import About
 from analytics.releases.citation import bibtex, citation_text
 from analytics.releases.folder import Folder
+from analytics.releases.manifest import FORMAT
+from analytics.releases.people import author_of
 from analytics.releases.pseudonyms import new_key
+from analytics.releases.services.citing import cited_in, published_on, slug_of
 from analytics.releases.services.provenance import differences
-from analytics.releases.services.writing import BuiltRelease, Writer, authors_of, published_on, slug_of
+from analytics.releases.services.writing import BuiltRelease, Writer
 from judging.models import Campaign
 from judging.services.errors import NotFound, Refused
 from touchstone import jobs
@@ -46,6 +50,10 @@ class VersionUnusable(Refused):
 
 class AggregationUnknown(Refused):
     title = "Unknown aggregation method"
+
+
+class CitationUnusable(Refused):
+    title = "The release cannot be cited so"
 
 
 class NothingToRelease(Refused):
@@ -75,6 +83,8 @@ def make_release(
     authors: str = "",
     notes: str = "",
     licence: str = "",
+    doi: str = "",
+    url: str = "",
     aggregation: str = DEFAULT_RULE,
     prefers_gold: bool = True,
     includes_documents: bool = False,
@@ -91,6 +101,7 @@ def make_release(
         raise AggregationUnknown
     if not _is_version(version):
         raise VersionUnusable
+    _check_places(authors, doi, url)
     with transaction.atomic():
         seen = (
             Campaign.objects.filter(deleted_at=None) if actor is None else Campaign.objects.visible_to(actor)
@@ -109,6 +120,8 @@ def make_release(
                     authors=authors,
                     notes=notes,
                     licence=licence,
+                    doi=doi.strip(),
+                    url=url.strip(),
                     aggregation=aggregation,
                     prefers_gold=prefers_gold,
                     includes_documents=includes_documents,
@@ -125,6 +138,21 @@ def make_release(
             release.save(update_fields=["job"])
         record("asked for a release", row, actor=actor, version=version, release=str(release.pk))
     return release
+
+
+def _check_places(authors: str, doi: str, url: str) -> None:
+    try:
+        for line in authors.splitlines():
+            if line.strip():
+                author_of(line)
+    except ValueError as error:
+        raise CitationUnusable(str(error)) from error
+    for name, value in (("doi", doi.strip()), ("url", url.strip())):
+        try:
+            if value:
+                Release._meta.get_field(name).run_validators(value)
+        except ValidationError as error:
+            raise CitationUnusable(f"{name}: {value}: {' '.join(error.messages)}") from error
 
 
 def _is_version(version: str) -> bool:
@@ -197,8 +225,14 @@ def _folder() -> Path:
 def _write(
     release: Release, work: Path, target: Path, as_of: datetime | None, progress: Progress
 ) -> BuiltRelease:
+    form = FORMAT if as_of is None else _format_of(release)
     with one_moment(release) as moment:
-        return Writer(release, moment, Folder(work / "files"), progress).write(target, as_of)
+        return Writer(release, moment, Folder(work / "files"), progress, form).write(target, as_of)
+
+
+def _format_of(release: Release) -> int:
+    """Return the number of the format of a release that was built."""
+    return int(release.manifest["touchstone_release"])
 
 
 def settle_ended() -> int:
@@ -237,7 +271,7 @@ def withdraw(*, release: Release, reason: str, actor: User | None) -> Release:
 
 @transaction.atomic
 def forget_key(*, release: Release, actor: User | None) -> Release:
-    """Forget the key of the pseudonyms: assessors can no longer be identified, and the release cannot be rebuilt."""
+    """Forget the key of the pseudonyms: nobody can make the release again. The log still tells who judged."""
     row = Release.objects.select_for_update().get(pk=release.pk)
     if row.state != Release.State.READY:
         raise ReleaseNotReady
@@ -275,7 +309,8 @@ def _about(release: Release) -> About:
         as_of=manifest.get("as_of", ""),
         published=published_on(release),
         slug=slug_of(release.campaign),
-        authors=authors_of(release),
+        form=_format_of(release),
+        **cited_in(release, _format_of(release)),
         merkle_root=release.merkle_root,
     )
 

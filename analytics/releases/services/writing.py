@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from enum import IntEnum
 from functools import cached_property
 from pathlib import Path
@@ -17,15 +17,16 @@ from analytics.frames import HARMLESS, CampaignArrays, campaign_arrays
 from analytics.frames.moment import Moment
 from analytics.models import Computation, Release
 from analytics.releases import formats
-from analytics.releases.about import About, slug
-from analytics.releases.citation import bibtex, citation_text
+from analytics.releases.about import About
+from analytics.releases.citation import bibtex, citation_cff, citation_text
 from analytics.releases.croissant import croissant
 from analytics.releases.datasheet import changes_text, licence_text, readme
 from analytics.releases.folder import Folder, digest_of
-from analytics.releases.manifest import MANIFEST, manifest
+from analytics.releases.manifest import FORMAT, MANIFEST, manifest
 from analytics.releases.merkle import LEDGER
 from analytics.releases.services import comparisons, facts
 from analytics.releases.services.changes import changes_since
+from analytics.releases.services.citing import cited_in, published_on, slug_of
 from analytics.releases.services.grading import Grading, graded_items
 from analytics.releases.services.judgments import JudgmentSummary, write_judgments
 from analytics.releases.services.numbers import (
@@ -36,9 +37,11 @@ from analytics.releases.services.numbers import (
     write_confusions,
     write_estimates,
 )
-from analytics.releases.services.provenance import made_of, scripts
+from analytics.releases.services.provenance import made_of, product_scripts, scripts_in
+from analytics.releases.services.published_runs import PublishedRuns
 from analytics.releases.tables import (
     JUDGMENTS,
+    SECONDS_STEP,
     to_parquet,
     write_json_lines,
 )
@@ -74,16 +77,21 @@ class BuiltRelease:
 class Writer:
     """Writes one release, everything of one moment; `folder` is for files while they grow."""
 
-    def __init__(self, release: Release, moment: Moment, folder: Folder, progress: Progress) -> None:
+    def __init__(
+        self, release: Release, moment: Moment, folder: Folder, progress: Progress, form: int = FORMAT
+    ) -> None:
         self.release, self.moment, self.folder, self._progress = release, moment, folder, progress
+        self.form = form  # the number of the format: a release that is made again keeps its own
         with moment.reading():
             self.campaign = Campaign.objects.select_related("collection", "scale").get(pk=release.campaign_id)
+            self.published = PublishedRuns.of(self.campaign, form)
         self.computation: Computation | None = release.computation
         self.counts: dict[str, int] = {}
         self.draws: list[str] = []
         self.audits: list[str] = []
         self.labels_in_file = ""
         self.ledger = ""
+        self.own_scripts: dict[str, bytes] = {}
         # what the writers below leave for those after them
         self.inputs: Inputs
         self.assessors: list[NamedAssessor]
@@ -104,6 +112,8 @@ class Writer:
             # A release that is made again names what it named: seals have come since.
             self.ledger = ledger_head() if as_of is None else self.release.manifest.get("ledger", "")
             rests_on = made_of(self.campaign)
+            if as_of is not None:  # scripts change with the product, and are none of its facts
+                self.own_scripts = scripts_in(self.release)
             self.assessors = named_assessors(self.campaign, self.release.pseudonym_key)
         for one in sorted(WRITERS, key=lambda one: one.stage):
             with self.moment.reading() if one.of_the_moment else contextlib.nullcontext():
@@ -123,7 +133,7 @@ class Writer:
         """Return what the estimates are made of; where the newest ones are of another moment, make them anew."""
         with self.moment.reading():
             if newest_draw(self.campaign) is None:
-                return no_inputs(self.campaign, NOT_DRAWN)
+                return no_inputs(self.campaign, self.published, NOT_DRAWN)
             arrays = campaign_arrays(self.campaign)
         if self.computation is None:
             self.computation = self._current(arrays) or recompute(
@@ -133,7 +143,7 @@ class Writer:
             )
             self.computation.refresh_from_db()  # as a rebuild will read it
         self.say(10, "working out the inputs of the estimates")
-        return inputs(self.campaign, arrays, self.computation)
+        return inputs(self.campaign, arrays, self.computation, self.published)
 
     def _current(self, arrays: CampaignArrays) -> Computation | None:
         """Return the newest computation if it saw exactly these arrays."""
@@ -166,8 +176,10 @@ class Writer:
     def write_numbers(self) -> None:
         self.say(72, "writing estimates")
         write_confusions(self.folder, self.computation, {one.key: one.name for one in self.assessors})
-        self.counts["estimates"] = write_estimates(self.folder, self.inputs.heading, self.computation)
-        comparisons.write_comparisons(self.folder, self.computation, self.release.created_at)
+        self.counts["estimates"] = write_estimates(
+            self.folder, self.inputs.heading, self.computation, self.published
+        )
+        comparisons.write_comparisons(self.folder, self.computation, self.published, self.release.created_at)
 
     # -- tables -----------------------------------------------------------------------------------------
 
@@ -194,19 +206,20 @@ class Writer:
             campaign,
             folder,
             with_texts=self.with_texts,
+            has_corpus=self.with_texts or self.form > 1,
             progress=lambda n: self.say(15, f"{n:,} documents written"),
         )
         facts.write_corrections(campaign, folder)
         self.say(25, "writing runs")
         with_rankings = self.release.includes_runs
-        self.counts["runs"], self.counts["runs with rankings"] = facts.write_runs(
-            campaign,
+        self.counts |= facts.write_runs(
+            self.published,
             folder,
             with_rankings=with_rankings,
             progress=lambda n: self.say(25, f"{n:,} runs looked at"),
         )
-        self.draws = facts.write_draws(campaign, folder)
-        self.audits = facts.write_audits(campaign, folder)
+        self.draws = facts.write_draws(campaign, self.published, folder)
+        self.audits = facts.write_audits(campaign, self.published, folder)
         self.labels_in_file = labels_in_file(campaign)
 
     @property
@@ -221,6 +234,7 @@ class Writer:
             self.inputs.used,
             self.folder,
             lambda n: self.say(35, f"{n:,} judgments written"),
+            seconds_step=SECONDS_STEP if self.form > 1 else None,
         )
         to_parquet(self.folder.path(LEDGER), self.folder.path("judgments.parquet"), JUDGMENTS)
         self.counts |= {"judgments": self.judged.n_judgments, "judgments that count": self.judged.n_counted}
@@ -271,7 +285,8 @@ class Writer:
             as_of=self.at.strftime("%Y-%m-%dT%H:%M:%SZ"),
             published=published_on(release),
             slug=slug_of(campaign),
-            authors=authors_of(release),
+            form=self.form,
+            **cited_in(release, self.form),
             notes=release.notes,
             licence=release.licence,
             source=collection.source,
@@ -295,6 +310,7 @@ class Writer:
             draws=tuple(self.draws),
             audits=tuple(self.audits),
             counts=self.counts,
+            unpublished_runs=self.published.n_unpublished,
             changes=self.changes,
             merkle_root=self.judged.merkle_root,
             ledger=self.ledger,
@@ -309,10 +325,12 @@ class Writer:
     def write_citations(self) -> None:
         self.folder.write("CITATION.txt", citation_text(self.about))
         self.folder.write("CITATION.bib", bibtex(self.about))
+        if self.form > 1:
+            self.folder.write("CITATION.cff", citation_cff(self.about))
 
     def write_scripts(self) -> None:
-        for script in scripts():
-            self.folder.write(script.name, script.read_bytes())
+        for name, content in (self.own_scripts or product_scripts()).items():
+            self.folder.write(name, content)
 
     # -- what lists the other files ---------------------------------------------------------------------
 
@@ -326,7 +344,7 @@ class Writer:
         self.folder.write_json("croissant.json", croissant(self.about, entries, tables, self.about.licence))
 
     def write_manifest(self) -> None:
-        self.manifest = manifest(self.about.facts(), self.folder.entries(), self.about.merkle_root)
+        self.manifest = manifest(self.about.facts(), self.folder.entries(), self.about.merkle_root, self.form)
         self.folder.write_json(MANIFEST, self.manifest)
 
     def _packing(self, done: int, total: int) -> None:
@@ -368,21 +386,13 @@ WRITERS = (
     FileWriter(
         ("README.md", "CHANGES.md", "LICENSE.txt"), Writer.write_prose, Stage.PROSE, of_the_moment=False
     ),
-    FileWriter(("CITATION.txt", "CITATION.bib"), Writer.write_citations, Stage.PROSE, of_the_moment=False),
+    FileWriter(
+        ("CITATION.txt", "CITATION.bib", "CITATION.cff"),
+        Writer.write_citations,
+        Stage.PROSE,
+        of_the_moment=False,
+    ),
     FileWriter(("verify.py", "verify_*.py"), Writer.write_scripts, Stage.PROSE, of_the_moment=False),
     FileWriter(("croissant.json",), Writer.write_croissant, Stage.CROISSANT, of_the_moment=False),
     FileWriter((MANIFEST,), Writer.write_manifest, Stage.MANIFEST, of_the_moment=False),
 )
-
-
-def authors_of(release: Release) -> tuple[str, ...]:
-    return tuple(line.strip() for line in release.authors.splitlines() if line.strip())
-
-
-def published_on(release: Release) -> str:
-    """Return the day on which it was asked for, in UTC: a file that is made again says the same."""
-    return release.created_at.astimezone(UTC).strftime("%Y-%m-%d")
-
-
-def slug_of(campaign: Campaign) -> str:
-    return slug(campaign.name, f"campaign-{str(campaign.pk)[:8]}")

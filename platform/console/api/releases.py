@@ -32,9 +32,16 @@ class ReleaseRequest(Strict):
     is_strict = True
     version = Word(max_length=20, validators=[RegexValidator(r"^[0-9]+(\.[0-9]+){0,2}$")])
     title = Word(max_length=200)
-    authors = LongWord(max_length=5000, default="", allow_blank=True, help_text="One per line")
+    authors = LongWord(
+        max_length=5000,
+        default="",
+        allow_blank=True,
+        help_text="One per line, with an ORCID iD where there is one",
+    )
     notes = LongWord(max_length=5000, default="", allow_blank=True, help_text="Release notes, in Markdown")
     licence = Word(max_length=200, default="", allow_blank=True)
+    doi = Word(max_length=200, default="", allow_blank=True, help_text="Such as 10.5281/zenodo.1")
+    url = Word(max_length=500, default="", allow_blank=True, help_text="Where the release will be found")
     aggregation = TableChoice(aggregation_choices, default=DEFAULT_RULE)
     prefers_gold = Flag(default=True)
     includes_documents = Flag(default=False)

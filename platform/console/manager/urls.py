@@ -15,6 +15,7 @@ from console.manager import (
     deletion,
     design,
     documents_shown,
+    erasing_judges,
     errors,
     events,
     gold,
@@ -119,6 +120,11 @@ urlpatterns = [
         name="manage-import-document",
     ),
     path("manage/deleted/", deletion.deleted_items, name="manage-deleted"),
+    path(
+        "manage/campaigns/<uuid:campaign_id>/erase-judges/",
+        erasing_judges.erase,
+        name="manage-campaign-erase-judges",
+    ),
     path(
         "manage/campaigns/<uuid:campaign_id>/delete/", deletion.delete_campaign, name="manage-campaign-delete"
     ),

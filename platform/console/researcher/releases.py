@@ -17,7 +17,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from analytics.aggregation import rules
 from analytics.models import Release
-from analytics.releases.services import releasing
+from analytics.releases.services import publishing, releasing
 from console.researcher.downloads import release_file
 from console.researcher.results_page import page_of
 from judging.models import Campaign
@@ -55,16 +55,26 @@ class ReleaseForm(forms.Form):
     title = forms.CharField(label="Title", max_length=200, help_text="As it will be cited.")
     authors = forms.CharField(
         label="Authors",
-        required=False,
         max_length=5000,
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="One per line, as they will be cited.",
+        help_text="One per line, as they will be cited, with an ORCID iD if you like: Ada B., 0000-0002-1825-0097.",
     )
     licence = forms.CharField(
         label="License",
-        required=False,
         max_length=200,
         help_text="What others may do with the judgments, for example CC BY 4.0.",
+    )
+    doi = forms.CharField(
+        label="DOI",
+        required=False,
+        max_length=200,
+        help_text="If one is reserved for this version, for example 10.5281/zenodo.1234567.",
+    )
+    url = forms.CharField(
+        label="Address",
+        required=False,
+        max_length=500,
+        help_text="Where the release will be found, for example https://example.org/judgments.",
     )
     aggregation = forms.ChoiceField(
         label="Label aggregation: one grade for each document",
@@ -139,7 +149,7 @@ def _form(request: HttpRequest, row: Campaign) -> ReleaseForm:
     if request.method == "POST":
         return ReleaseForm(request.POST, may_publish_documents=allowed)
     before = row.releases.exclude(state=Release.State.FAILED).first()
-    kept = ("title", "authors", "licence", "aggregation", "prefers_gold", "includes_runs")
+    kept = ("title", "authors", "url", "licence", "aggregation", "prefers_gold", "includes_runs")
     initial: dict[str, Any] = {name: getattr(before, name) for name in kept} if before else {}
     initial |= {"version": next_version(before.version if before else "")}
     initial.setdefault("title", row.name)
@@ -187,6 +197,7 @@ def release(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID)
             "citation": citation.text,
             "bibtex": citation.bibtex,
             "file_name": releasing.download_name(made),
+            "not_publishable": "" if made.public_since else publishing.why_not_public(made),
             "ir_datasets_id": f"touchstone/{made.manifest['slug']}/{made.version}",
         }
     return render(request, "console/researcher/release.html", context)
@@ -246,15 +257,46 @@ def withdraw(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID
 @require_POST
 @managers_only
 def forget_key(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID) -> HttpResponse:
-    """Delete the key of the pseudonyms permanently; the version must be typed."""
+    """Delete the key of the pseudonyms permanently: the release cannot be made again; the version must be typed."""
     row = _campaign(campaign_id)
     release = _release(row, release_id)
     if request.POST.get("confirmation", "").strip() != release.version:
         messages.error(request, "The version does not match. Nothing was changed.")
         return redirect(_page(row, release) + "#forget")
     releasing.forget_key(release=release, actor=user_of(request))
-    messages.success(request, "The pseudonym key was deleted: the assessors can no longer be identified.")
+    messages.success(request, "The pseudonym key was deleted: nobody can make this release again.")
     return redirect(_page(row, release))
+
+
+@require_POST
+@managers_only
+def publish(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID) -> HttpResponse:
+    """Let anybody read the release at an address of its own; the version must be typed."""
+    row = _campaign(campaign_id)
+    release = _release(row, release_id)
+    if request.POST.get("confirmation", "").strip() != release.version:
+        messages.error(request, "The version does not match. Nothing was changed.")
+        return redirect(_page(row, release) + "#publish")
+    try:
+        publishing.publish(release=release, actor=user_of(request))
+        messages.success(request, "The release is published: its page needs no account.")
+    except Refused as refusal:
+        messages.error(request, f"{refusal.title}: {refusal}.")
+    return redirect(_page(row, release) + "#public")
+
+
+@require_POST
+@managers_only
+def unpublish(request: HttpRequest, campaign_id: uuid.UUID, release_id: uuid.UUID) -> HttpResponse:
+    """Take the release off its public page."""
+    row = _campaign(campaign_id)
+    release = _release(row, release_id)
+    try:
+        publishing.unpublish(release=release, actor=user_of(request))
+        messages.success(request, "The release has no public page any more.")
+    except Refused as refusal:
+        messages.error(request, f"{refusal.title}.")
+    return redirect(_page(row, release) + "#public")
 
 
 def _page(row: Campaign, release: Release) -> str:

@@ -8,6 +8,7 @@ from console.researcher import (
     no_judgments,
     pairs,
     planner,
+    public_releases,
     ranking,
     releases,
     results,
@@ -19,6 +20,7 @@ from console.researcher import (
 
 RESULTS = "results/<uuid:campaign_id>"
 RELEASE = f"{RESULTS}/releases/<uuid:release_id>"
+PUBLIC = "releases/<uuid:campaign_id>/<str:version>"
 UUID = "(?P<campaign_id>[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})"
 PLOTS = "|".join(one.key for one in PLOT_FORMATS)
 urlpatterns = [
@@ -51,4 +53,8 @@ urlpatterns = [
     path(f"{RELEASE}/cancel/", releases.cancel, name="release-cancel"),
     path(f"{RELEASE}/withdraw/", releases.withdraw, name="release-withdraw"),
     path(f"{RELEASE}/forget-key/", releases.forget_key, name="release-forget"),
+    path(f"{RELEASE}/publish/", releases.publish, name="release-publish"),
+    path(f"{RELEASE}/unpublish/", releases.unpublish, name="release-unpublish"),
+    path(f"{PUBLIC}/", public_releases.public_release, name="public-release"),
+    path(f"{PUBLIC}/download", public_releases.public_download, name="public-release-download"),
 ]

@@ -25,6 +25,9 @@ OF_RESEARCHERS = frozenset(
         "audited",
         "released",
         "withdrew a release",
+        "published a release",
+        "unpublished a release",
+        "erased who judged",
     }
     | {"imported topics", "imported documents", "imported runs", "imported scores", "asked for a release"}
     | {"answered what every comparison assumes"}

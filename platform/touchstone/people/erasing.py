@@ -191,7 +191,7 @@ def _erase_own_events(user: User, done: ErasureReport, say: Say) -> None:
     for event in Event.objects.filter(subject__in=names).order_by("pk"):
         emptied = {key: "" if key in ("name", "url") else value for key, value in event.detail.items()}
         if emptied != event.detail:
-            _seal_up_to(EVENT.table, event.pk, say)
+            seal_up_to(EVENT.table, event.pk, say)
             write(EVENT, event.pk, json.dumps(emptied, ensure_ascii=False))
             done.count(EVENT)
 
@@ -199,7 +199,7 @@ def _erase_own_events(user: User, done: ErasureReport, say: Say) -> None:
 def _replace(text: Text, words: Words, done: ErasureReport, say: Say) -> None:
     found = list(changes(text, words))
     if text.is_sealed and found:
-        _seal_up_to(text.table, max(key for key, _ in found), say)
+        seal_up_to(text.table, max(key for key, _ in found), say)
     for key, value in found:
         write(text, key, value)
         done.count(text)
@@ -243,13 +243,13 @@ def _erase_comments(user: User, say: Say) -> int:
     found = Judgment.objects.filter(assessor__user=user).exclude(comment="")
     keys = list(found.order_by("pk").values_list("pk", flat=True))
     if keys:
-        _seal_up_to(COMMENT.table, keys[-1], say)
+        seal_up_to(COMMENT.table, keys[-1], say)
     for key in keys:
         write(COMMENT, key, "")
     return len(keys)
 
 
-def _seal_up_to(table: str, key: int, say: Say) -> None:
+def seal_up_to(table: str, key: int, say: Say) -> None:
     """Have the table sealed up to this row: what is not sealed is not erased, as its old line would be lost."""
     end, is_told = time.monotonic() + PATIENCE_SECONDS, False
     while not _is_sealed(table, key):

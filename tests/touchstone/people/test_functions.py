@@ -112,7 +112,12 @@ def test_nothing_but_the_function_changes_a_row_not_even_its_text_and_nothing_el
 
 @pytest.mark.usefixtures("made_roles")
 @pytest.mark.parametrize(
-    "call", ["touchstone_erase('touchstone_event', 1, '')", "touchstone_prune('jobs', 90, 1)"]
+    "call",
+    [
+        "touchstone_erase('touchstone_event', 1, '')",
+        "touchstone_erase_judges(gen_random_uuid(), '{}', '{}')",
+        "touchstone_prune('jobs', 90, 1)",
+    ],
 )
 def test_workers_alone_may_call_the_owners_functions(call, servers):
     for role in (WEB, READ):
@@ -127,7 +132,10 @@ def test_workers_alone_may_call_the_owners_functions(call, servers):
             'CREATE TEMPORARY TABLE touchstone_seal (columns jsonb, "table" text, up_to_id bigint)'
         )
         worker.execute("INSERT INTO touchstone_seal VALUES ('[\"verb\"]', 'touchstone_event', 9)")
-        if "erase" in call:
+        if "judges" in call:
+            with pytest.raises(InsufficientPrivilege, match="in a closed campaign alone"):
+                worker.execute(f"SELECT {call}")
+        elif "erase" in call:
             with pytest.raises(ObjectNotInPrerequisiteState, match="is not sealed yet"):
                 worker.execute(f"SELECT {call}")
         else:

@@ -302,6 +302,8 @@ class ReleaseAnswer(serializers.ModelSerializer[Release]):
             "authors",
             "notes",
             "licence",
+            "doi",
+            "url",
             "aggregation",
             "prefers_gold",
             "includes_documents",
@@ -319,6 +321,7 @@ class ReleaseAnswer(serializers.ModelSerializer[Release]):
             "ready_at",
             "withdrawn_at",
             "withdrawn_reason",
+            "public_since",
             "has_key",
         )
 

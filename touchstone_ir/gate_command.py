@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 from analytics.planning.gating import BETTER
-from touchstone_ir.gates.state import OUTPUTS, GateState
-from touchstone_ir.gates.steps import answer, next_batch, start, status
+from touchstone_ir.gate_state import OUTPUTS, GateState
+from touchstone_ir.gate_steps import answer, next_batch, start, status
 
 BAD_INPUT = 2
 DESCRIPTION = (

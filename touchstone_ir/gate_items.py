@@ -23,7 +23,7 @@ from sampling.draws import permanent_random_numbers
 from sampling.measures.families import Measure, run_weights
 from sampling.measures.kinds import Linear
 from touchstone_ir.columns import InputRefused
-from touchstone_ir.gates.difference import corrected_difference, labelled_arrays
+from touchstone_ir.gate_difference import corrected_difference, labelled_arrays
 from touchstone_ir.samples import FileArrays
 
 PURPOSE = "gate"  # of the permanent random numbers: independent of a draw and an audit with the same seed

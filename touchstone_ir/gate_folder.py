@@ -7,7 +7,7 @@
     looks.jsonl     a line a complete batch: the corrected difference and its bounds
 
 A step reads all of this anew and refuses what does not fit together. It may be killed at any write and done again
-(`touchstone_ir.gates.storage`).
+(`touchstone_ir.gate_storage`).
 """
 
 import hashlib
@@ -26,9 +26,9 @@ from sampling.measures.families import Measure
 from sampling.measures.kinds import Linear
 from sampling.measures.registry import parse_linear
 from touchstone_ir.columns import InputRefused
-from touchstone_ir.gates.batch_files import batch_content, read_grades, require_pairs
-from touchstone_ir.gates.items import GatePairs, Pair, words_of
-from touchstone_ir.gates.storage import append_line, make_folder, sha256_of, whole_lines, write_file
+from touchstone_ir.gate_batches import batch_content, read_grades, require_pairs
+from touchstone_ir.gate_items import GatePairs, Pair, words_of
+from touchstone_ir.gate_storage import append_line, make_folder, sha256_of, whole_lines, write_file
 
 FORMAT = 1
 SOURCES = ("a", "b", "labels")

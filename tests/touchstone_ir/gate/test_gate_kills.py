@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from gate_files import QUESTION, GateFiles, write_gate_files
 
-from touchstone_ir import gates
+from touchstone_ir import gate_steps as gates
 
 KILLS = Path(__file__).resolve().parents[2] / "gate_kills.py"
 START = ["start", "G", "--a", "old.run", "--b", "new.run", "--labels", "llm.qrels"]

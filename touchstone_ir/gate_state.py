@@ -7,7 +7,7 @@ from typing import Any
 
 from analytics.planning.gating import BETTER, NOT_WORSE, UNDECIDED, WORSE, Question
 from touchstone_ir.columns import InputRefused
-from touchstone_ir.gates.folder import GateFolder, Look
+from touchstone_ir.gate_folder import GateFolder, Look
 
 WANTED = "judgments wanted"
 EXIT_CODES = {BETTER: 0, NOT_WORSE: 0, WORSE: 1, WANTED: 3, UNDECIDED: 4}

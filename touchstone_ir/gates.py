@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from touchstone_ir.gates import steps
-from touchstone_ir.gates.state import GateState
+from touchstone_ir import gate_steps
+from touchstone_ir.gate_state import GateState
 
 
 @dataclass(frozen=True)
@@ -22,25 +22,25 @@ class Gate:
         *,
         require: str = "",
     ) -> GateState:
-        """Ask for the next batch: `touchstone_ir.gates.steps.next_batch`."""
-        return steps.next_batch(self.folder, out, corpus, require=require)
+        """Ask for the next batch: `touchstone_ir.gate_steps.next_batch`."""
+        return gate_steps.next_batch(self.folder, out, corpus, require=require)
 
     def answer(self, batch_file: str | os.PathLike[str], *, require: str = "") -> GateState:
-        """Take the grades of the batch that was asked for: `touchstone_ir.gates.steps.answer`."""
-        return steps.answer(self.folder, batch_file, require=require)
+        """Take the grades of the batch that was asked for: `touchstone_ir.gate_steps.answer`."""
+        return gate_steps.answer(self.folder, batch_file, require=require)
 
     def status(self, *, require: str = "") -> GateState:
         """Return where the gate stands."""
-        return steps.status(self.folder, require=require)
+        return gate_steps.status(self.folder, require=require)
 
 
 def gate(folder: str | os.PathLike[str], **question: Any) -> Gate:
-    """Start a gate with the question of `touchstone_ir.gates.steps.start`, or open one without.
+    """Start a gate with the question of `touchstone_ir.gate_steps.start`, or open one without.
 
     A gate with the same question goes on where it was; one with another question is refused.
     """
     if question:
-        steps.start(folder, **question)
+        gate_steps.start(folder, **question)
     else:
-        steps.status(folder)
+        gate_steps.status(folder)
     return Gate(Path(folder))

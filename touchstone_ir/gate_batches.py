@@ -10,7 +10,7 @@ from judging.records import read_documents
 from judging.tables import Row, open_rows
 from judging.trec import INTEGER, MAX_GRADE
 from touchstone_ir.columns import InputRefused
-from touchstone_ir.gates.items import Pair, words_of
+from touchstone_ir.gate_items import Pair, words_of
 
 HEADER = ("topic", "doc", "grade")
 TEXT = "text"

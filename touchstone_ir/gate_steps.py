@@ -9,8 +9,8 @@ from sampling.measures.families import Measure
 from sampling.measures.kinds import Linear
 from sampling.measures.registry import parse_linear
 from touchstone_ir.columns import InputRefused
-from touchstone_ir.gates.batch_files import batch_content, read_texts
-from touchstone_ir.gates.folder import (
+from touchstone_ir.gate_batches import batch_content, read_texts
+from touchstone_ir.gate_folder import (
     FORMAT,
     GateFolder,
     describe_source,
@@ -18,9 +18,9 @@ from touchstone_ir.gates.folder import (
     question_of,
     require_answer,
 )
-from touchstone_ir.gates.items import gate_pairs
-from touchstone_ir.gates.state import GateState, state_of
-from touchstone_ir.gates.storage import make_folder, sha256_of, write_file
+from touchstone_ir.gate_items import gate_pairs
+from touchstone_ir.gate_state import GateState, state_of
+from touchstone_ir.gate_storage import make_folder, sha256_of, write_file
 from touchstone_ir.readers import read_qrels, read_run
 
 Name = str | os.PathLike[str]

@@ -14,9 +14,9 @@ import touchstone_ir
 from analytics.estimation.sequences import always_valid_factor
 from sampling.draws import permanent_random_numbers
 from sampling.measures.registry import WrongKind
-from touchstone_ir import gates
+from touchstone_ir import gate_steps as gates
 from touchstone_ir.columns import InputRefused
-from touchstone_ir.gates.folder import GateFolder
+from touchstone_ir.gate_folder import GateFolder
 
 
 @pytest.fixture
@@ -206,10 +206,10 @@ def test_texts_of_a_corpus_stand_in_the_last_column(files: GateFiles, asked: Pat
 
 def test_the_function_of_the_package_starts_and_opens(files: GateFiles) -> None:
     question = {"measure": "P@5", "tolerance": 0.02, "cap": 90, "plan": 40, "batch": 20, "seed": 7}
-    gate = gates.gate(files.folder / "G", **files.sources, **question)
+    gate = touchstone_ir.gate(files.folder / "G", **files.sources, **question)
     gate.next_batch(files.folder / "batch.csv")
     gate.answer(files.fill(files.folder / "batch.csv"))
-    assert gates.gate(files.folder / "G").status().n_judged > 0
+    assert touchstone_ir.gate(files.folder / "G").status().n_judged > 0
 
 
 # -- bad input ----------------------------------------------------------------------------------------------------
