@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pure_modules import REPOSITORY
 
-PACKAGES = ("judging", "sampling", "analytics", "platform")
+PACKAGES = ("judging", "sampling", "analytics", "touchstone_ir", "platform")
 # Participles that do not end in "ed", and words that stand for a thing without naming it.
 PARTICIPLES = """
 said found held made kept done known given sent shown gone left met drawn written taken seen built bought broken told

@@ -223,10 +223,10 @@ def draw(design: Design, *, seed: int, earlier: Any = None) -> pl.DataFrame:
     InputRefused
         A pair of `earlier` that this draw does not hold: it is of another design or seed.
     """
-    return _drawn(design.pairs, seed, "draw", earlier, "design")
+    return _drawn_pairs(design.pairs, seed, "draw", earlier, "design")
 
 
-def _drawn(pairs: pl.DataFrame, seed: int, purpose: str, earlier: Any, what: str) -> pl.DataFrame:
+def _drawn_pairs(pairs: pl.DataFrame, seed: int, purpose: str, earlier: Any, what: str) -> pl.DataFrame:
     numbers = permanent_random_numbers(pairs["topic"], pairs["doc"], seed, purpose)
     taken = pairs[poisson_draw(pairs["probability"].to_numpy(), numbers)]
     if earlier is None:
@@ -308,7 +308,7 @@ def audit(
     )
     chance = strategy_probabilities(strategy, judged, expected_count=float(n))
     pairs = arrays.frame.select(PAIR)[arrays.judged].with_columns(probability=chance)
-    return _drawn(pairs, seed, AUDIT, earlier, "audit")
+    return _drawn_pairs(pairs, seed, AUDIT, earlier, "audit")
 
 
 def _mean_grades(labels: Labels) -> Floats:

@@ -28,7 +28,7 @@ def write_file(path: Path, content: bytes) -> None:
     if path.is_file() and path.read_bytes() == content:
         return
     part = path.with_name(path.name + PART)
-    with _opened(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as target:
+    with _open_file(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as target:
         _write(target, content)
     os.replace(part, path)
     _keep_names(path.parent)
@@ -37,7 +37,7 @@ def write_file(path: Path, content: bytes) -> None:
 def append_line(path: Path, line: bytes) -> None:
     """Append a line, given without its end, behind the last whole one."""
     is_new = not path.exists()
-    with _opened(path, os.O_WRONLY | os.O_CREAT) as target:
+    with _open_file(path, os.O_WRONLY | os.O_CREAT) as target:
         end = len(_whole(path.read_bytes()))
         os.truncate(target, end)
         os.lseek(target, end, os.SEEK_SET)
@@ -65,7 +65,7 @@ def _whole(content: bytes) -> bytes:
 
 
 @contextmanager
-def _opened(path: Path, flags: int) -> Iterator[int]:
+def _open_file(path: Path, flags: int) -> Iterator[int]:
     target = os.open(path, flags, 0o666)
     try:
         yield target
@@ -84,5 +84,5 @@ def _keep_names(folder: Path) -> None:
     """Bring the names in a folder to the disk; where folders cannot be opened (Windows) there is no need to."""
     if os.name != "posix":
         return
-    with _opened(folder, os.O_RDONLY) as names:
+    with _open_file(folder, os.O_RDONLY) as names:
         os.fsync(names)

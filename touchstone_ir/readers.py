@@ -60,16 +60,16 @@ def _run(source: Any, file_format: str | None, name: str | None) -> pl.DataFrame
 
         found, columns = formats.read_run_columns(source, format=file_format, name=name)
         frame = table_of(dict(columns), value="score").with_columns(run=pl.lit(name or found))
-        return _ranked(frame, str(source))
+        return _ranked_rows(frame, str(source))
     frame = table_of(source, value="score")
     if name is not None:
         frame = frame.with_columns(run=pl.lit(name))
     if "run" not in frame.columns:
         raise InputRefused("a run has no name: give name=, or a column run")
-    return _ranked(frame, "a run")
+    return _ranked_rows(frame, "a run")
 
 
-def _ranked(frame: pl.DataFrame, what: str) -> pl.DataFrame:
+def _ranked_rows(frame: pl.DataFrame, what: str) -> pl.DataFrame:
     """Return the rows in the order of their ranks, which follow from the scores where there are any."""
     require(frame, ("run", "topic", "doc"), what)
     if "score" not in frame.columns and "rank" not in frame.columns:

@@ -81,7 +81,7 @@ class Result:
         """Return the rows as CSV, in which no text is a formula, and write them where a path is given."""
         from touchstone_ir.printing import csv_text
 
-        return _written(csv_text(self.frame), path)
+        return _written_text(csv_text(self.frame), path)
 
     def to_json(self, path: str | Path | None = None) -> str:
         """Return the result as JSON, whole, and write it where a path is given."""
@@ -94,7 +94,7 @@ class Result:
         }
         if self.topics is not None:
             fields["topics"] = [_plain(row) for row in self.topics.to_dicts()]
-        return _written(json.dumps(fields, ensure_ascii=False, indent=1, allow_nan=False), path)
+        return _written_text(json.dumps(fields, ensure_ascii=False, indent=1, allow_nan=False), path)
 
     def to_latex(self, path: str | Path | None = None) -> str:
         """Return a table for a paper (booktabs), and write it where a path is given."""
@@ -107,7 +107,7 @@ class Result:
     def _table(self, key: str, path: str | Path | None) -> str:
         from touchstone_ir.printing import paper_tables
 
-        return _written(paper_tables(self, key), path)
+        return _written_text(paper_tables(self, key), path)
 
     def plot(self, path: str | Path) -> Path:
         """Draw the rows as a forest plot, and return the path; what is written follows from its ending.
@@ -139,7 +139,7 @@ def result_from_json(text: str) -> Result:
         raise InputRefused(f"this is no result of touchstone: {error}") from error
 
 
-def _written(text: str, path: str | Path | None) -> str:
+def _written_text(text: str, path: str | Path | None) -> str:
     if path is not None:
         Path(path).write_text(text, encoding="utf-8")
     return text

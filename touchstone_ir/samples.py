@@ -118,15 +118,15 @@ def knowledge_of(
         draw = _with_probabilities(draw)
         _require_within(labels, draw, "labels", "was not drawn")
     if gold is None:
-        return Knowledge(None if labels is None else _graded(labels), None, draw)
-    graded = _graded(gold)
+        return Knowledge(None if labels is None else _graded_pairs(labels), None, draw)
+    graded = _graded_pairs(gold)
     if labels is None:
         if "probability" not in gold.columns:
             raise InputRefused(
                 "gold has no column probability: without labels nothing can stand for what was not checked"
             )
         return Knowledge(None, graded, draw if draw is not None else graded.select(*PAIR, "probability"))
-    labels = _graded(labels)
+    labels = _graded_pairs(labels)
     _require_within(gold, labels, "gold", "has no label")
     _require_filled(gold, labels)
     if "probability" in gold.columns and gold["probability"].null_count() == 0:
@@ -156,7 +156,7 @@ def _require_filled(gold: pl.DataFrame, labels: pl.DataFrame) -> None:
     )
 
 
-def _graded(labels: pl.DataFrame) -> pl.DataFrame:
+def _graded_pairs(labels: pl.DataFrame) -> pl.DataFrame:
     """Return the labels that hold a grade: an empty one is a pair that waits for it."""
     return labels.filter(pl.col("grade").is_not_null())
 

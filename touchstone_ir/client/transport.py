@@ -145,13 +145,13 @@ def _retry_after(answer: httpx.Response) -> float | None:
         seconds = float(given)
     except ValueError:
         try:
-            seconds = (email.utils.parsedate_to_datetime(given) - _now()).total_seconds()
+            seconds = (email.utils.parsedate_to_datetime(given) - _time_now()).total_seconds()
         except ValueError:
             return None
     return min(LONGEST_PAUSE, max(0.0, seconds))
 
 
-def _now() -> datetime:
+def _time_now() -> datetime:
     return datetime.now(timezone.utc)  # datetime.UTC is of Python 3.11
 
 
