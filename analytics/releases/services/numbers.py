@@ -61,7 +61,7 @@ def no_inputs(campaign: Campaign, published: PublishedRuns, reason: str) -> Inpu
     told_by_grades = {"grade", "joint_grade", "adjudicated_grade"}
     known = {name: kind for name, kind in ITEMS.items() if name not in told_by_grades}
     pairs = pl.DataFrame(schema={**known, "gold_answer": pl.Int16})
-    heading = _heading(campaign, None, None, {}, reason) | _unpublished(published)
+    heading = _heading(campaign, None, None, {}, reason) | _unpublished_count(published)
     return Inputs(pairs, NOTHING_USED, frozenset(), heading)
 
 
@@ -90,11 +90,11 @@ def inputs(
         _pairs(campaign, arrays, predicted, knows_truth),
         used,
         frozenset(assessor.pk for assessor in arrays.assessors),
-        _heading(campaign, arrays, computation, measures, "") | known | _unpublished(published),
+        _heading(campaign, arrays, computation, measures, "") | known | _unpublished_count(published),
     )
 
 
-def _unpublished(published: PublishedRuns) -> dict[str, int]:
+def _unpublished_count(published: PublishedRuns) -> dict[str, int]:
     """Return how many runs are not in the release; releases of format 1 do not say, as they name all."""
     return {} if published.names_all else {"unpublished_runs": published.n_unpublished}
 

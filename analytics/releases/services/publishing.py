@@ -38,7 +38,7 @@ def why_not_public(release: Release) -> str:
 @transaction.atomic
 def publish(*, release: Release, actor: User | None) -> Release:
     """Let anybody read a release, with its file, at an address of its own; twice is once."""
-    row = _locked(release)
+    row = _locked_release(release)
     if row.public_since is None:
         refusal = why_not_public(row)
         if refusal:
@@ -52,7 +52,7 @@ def publish(*, release: Release, actor: User | None) -> Release:
 @transaction.atomic
 def unpublish(*, release: Release, actor: User | None) -> Release:
     """Take a release off its public page; what others have read or downloaded stays with them."""
-    row = _locked(release)
+    row = _locked_release(release)
     if row.public_since is not None:
         row.public_since = None
         row.save(update_fields=["public_since"])
@@ -60,7 +60,7 @@ def unpublish(*, release: Release, actor: User | None) -> Release:
     return row
 
 
-def _locked(release: Release) -> Release:
+def _locked_release(release: Release) -> Release:
     rows = Release.objects.select_for_update(of=["self"]).select_related("campaign__collection")
     row = rows.get(pk=release.pk)
     if row.state != Release.State.READY:
