@@ -351,8 +351,8 @@ def _estimates(computation: Computation, published: PublishedRuns) -> Iterator[d
         Collate(Coalesce("run_b__run_id", Value("")), "C"),
     ]
     names = ("measure", "method", "run__run_id", "run_b__run_id", *NUMBERS)
-    rows = published.estimates(Estimate.objects.filter(computation=computation))
-    rows = rows.order_by(*order).values_list(*names)
+    told = published.estimates(Estimate.objects.filter(computation=computation))
+    rows = told.order_by(*order).values_list(*names)
     shown = ("measure", "method", "run", "run_b", *NUMBERS)
     for row in rows.iterator(chunk_size=ROWS_AT_ONCE):
         fields = dict(zip(shown, row, strict=True))
