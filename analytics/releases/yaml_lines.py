@@ -39,19 +39,19 @@ def yaml_lines(value: Value, indent: str = "") -> Iterator[str]:
 
 
 def _scalar(value: str | bool) -> str:
-    return quoted(value) if isinstance(value, str) else str(value).lower()
+    return quote(value) if isinstance(value, str) else str(value).lower()
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Return a text in double quotes; what YAML does not allow as it is, by its number.
 
-    >>> print(quoted('a "b"\\n\\u2028'))
+    >>> print(quote('a "b"\\n\\u2028'))
     "a \\"b\\"\\n\\u2028"
     """
-    return "".join(map(_escaped, json.dumps(text, ensure_ascii=False)))
+    return "".join(map(_escape, json.dumps(text, ensure_ascii=False)))
 
 
-def _escaped(character: str) -> str:
+def _escape(character: str) -> str:
     if unicodedata.category(character) in ("Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp"):
         number = ord(character)
         return f"\\u{number:04x}" if number <= LARGEST else f"\\U{number:08x}"

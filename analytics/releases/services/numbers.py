@@ -15,7 +15,6 @@ from analytics.estimation.graded_labels import stair_gains
 from analytics.frames import CampaignArrays
 from analytics.methods import TRUTH
 from analytics.models import Computation, ConfusionEstimate, Estimate
-from analytics.numbers.predictions import Predictions
 from analytics.releases.folder import Folder, json_line
 from analytics.releases.services.judgments import UsedJudgments
 from analytics.releases.services.published_runs import PublishedRuns
@@ -24,6 +23,7 @@ from analytics.services.basis import Basis
 from analytics.services.comparisons import is_older
 from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.label_classes import bronze_classes
+from analytics.services.predictions import Predictions
 from judging.models import Campaign
 from sampling.measures.families import Measure, grade_gains
 from sampling.measures.kinds import Kind, Ratio
@@ -61,7 +61,7 @@ def no_inputs(campaign: Campaign, published: PublishedRuns, reason: str) -> Inpu
     told_by_grades = {"grade", "joint_grade", "adjudicated_grade"}
     known = {name: kind for name, kind in ITEMS.items() if name not in told_by_grades}
     pairs = pl.DataFrame(schema={**known, "gold_answer": pl.Int16})
-    heading = _heading(campaign, None, None, {}, reason) | _unpublished_runs(published)
+    heading = _heading(campaign, None, None, {}, reason) | _unpublished_count(published)
     return Inputs(pairs, NOTHING_USED, frozenset(), heading)
 
 
@@ -90,11 +90,11 @@ def inputs(
         _pairs(campaign, arrays, predicted, knows_truth),
         used,
         frozenset(assessor.pk for assessor in arrays.assessors),
-        _heading(campaign, arrays, computation, measures, "") | known | _unpublished_runs(published),
+        _heading(campaign, arrays, computation, measures, "") | known | _unpublished_count(published),
     )
 
 
-def _unpublished_runs(published: PublishedRuns) -> dict[str, int]:
+def _unpublished_count(published: PublishedRuns) -> dict[str, int]:
     """Return how many runs are not in the release; releases of format 1 do not say, as they name all."""
     return {} if published.names_all else {"unpublished_runs": published.n_unpublished}
 
@@ -351,13 +351,11 @@ def _estimates(computation: Computation, published: PublishedRuns) -> Iterator[d
         Collate(Coalesce("run_b__run_id", Value("")), "C"),
     ]
     names = ("measure", "method", "run__run_id", "run_b__run_id", *NUMBERS)
-    rows = published.estimates(Estimate.objects.filter(computation=computation))
-    in_order: Iterable[tuple[Any, ...]] = (
-        rows.order_by(*order).values_list(*names).iterator(chunk_size=ROWS_AT_ONCE)
-    )
+    told = published.estimates(Estimate.objects.filter(computation=computation))
+    rows = told.order_by(*order).values_list(*names)
     shown = ("measure", "method", "run", "run_b", *NUMBERS)
-    for row in in_order:
-        fields: dict[str, Any] = dict(zip(shown, row, strict=True))
+    for row in rows.iterator(chunk_size=ROWS_AT_ONCE):
+        fields = dict(zip(shown, row, strict=True))
         fields["components"] = dict(sorted(fields["components"].items()))
         yield fields
 

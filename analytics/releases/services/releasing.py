@@ -147,11 +147,11 @@ def _check_places(authors: str, doi: str, url: str) -> None:
                 author_of(line)
     except ValueError as error:
         raise CitationUnusable(str(error)) from error
+    others = {one.name for one in Release._meta.fields}
     for name, value in (("doi", doi.strip()), ("url", url.strip())):
         try:
             if value:
-                field: Any = Release._meta.get_field(name)
-                field.run_validators(value)
+                Release(**{name: value}).clean_fields(exclude=others - {name})
         except ValidationError as error:
             raise CitationUnusable(f"{name}: {value}: {' '.join(error.messages)}") from error
 

@@ -11,7 +11,7 @@ from analytics.releases.croissant import croissant
 from analytics.releases.datasheet import hub_metadata, readme
 from analytics.releases.licences import licence_named
 from analytics.releases.people import author_of
-from analytics.releases.yaml_lines import quoted, yaml_lines
+from analytics.releases.yaml_lines import quote, yaml_lines
 
 # The rules of the schema of CFF 1.2.0 that a release can break.
 REQUIRED = {"cff-version", "message", "title", "authors"}
@@ -69,7 +69,7 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_yaml_gives_every_text_back(text):
-    assert yaml.safe_load(quoted(text)) == text
+    assert yaml.safe_load(quote(text)) == text
     value = {"a": text, "b": [text, {"c": text, "d": [{"e": text}]}], "f": True, "g": {"h": False}}
     assert yaml.safe_load("\n".join(yaml_lines(value))) == value
 
