@@ -21,6 +21,7 @@ beyond instead back now when how because
 BARE = frozenset((PARTICIPLES + POINTERS).split())
 NOUNS_IN_ED = frozenset({"seed", "feed", "need", "speed"})
 EXCEPTIONS = {
+    "me": "the client's call of GET /api/v1/me, by the API's own name",
     "Ended": "what `end_access` returns: how many sessions, keys and leases ended",
     "Refused": "the base of all refusals of services; its subclasses name the fact: LeaseLost, GradeOffScale",
     "Judged": "what the sizes of an audit's strategy are computed from: the judged items",

@@ -176,14 +176,14 @@ class Item(TypedDict):
 Obstacle = Literal["", "unreadable", "language", "topic", "harmful", "other", "failed"]
 
 
-class Named(TypedDict):
+class SubmissionKey(TypedDict):
     """The lease that a judgment answers, and a name of your own for it: sent again it is the same judgment."""
 
     token: str
     client_token: str
 
 
-class Submission(Named, total=False):
+class Submission(SubmissionKey, total=False):
     """A judgment to send: a grade, or the obstacle that kept it from being judged."""
 
     grade: int | None

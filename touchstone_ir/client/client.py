@@ -253,7 +253,7 @@ class Client:
         target = folder / f"{release['id']}.zip"
         part = target.with_suffix(".part")
         address = f"campaigns/{campaign}/releases/{release['id']}/download"
-        self.http.again(lambda: self._fetch(address, part, release["sha256"]))
+        self.http.persist(lambda: self._fetch(address, part, release["sha256"]))
         found = _sha256(part)
         if found != release["sha256"]:
             part.unlink()

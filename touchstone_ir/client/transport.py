@@ -80,7 +80,7 @@ class Transport:
                 raise _fault(answer)
             yield answer
 
-    def again(self, act: Callable[[], None]) -> None:
+    def persist(self, act: Callable[[], None]) -> None:
         """Do it until the connection holds; only for what may be done in part and again."""
         for attempt in range(1, self.tries + 1):
             try:
