@@ -15,6 +15,7 @@ from analytics.estimation.graded_labels import stair_gains
 from analytics.frames import CampaignArrays
 from analytics.methods import TRUTH
 from analytics.models import Computation, ConfusionEstimate, Estimate
+from analytics.numbers.predictions import Predictions
 from analytics.releases.folder import Folder, json_line
 from analytics.releases.services.judgments import UsedJudgments
 from analytics.releases.services.published_runs import PublishedRuns
@@ -23,7 +24,6 @@ from analytics.services.basis import Basis
 from analytics.services.comparisons import is_older
 from analytics.services.confusions import assessor_confusion_counts
 from analytics.services.label_classes import bronze_classes
-from analytics.services.predictions import Predictions
 from judging.models import Campaign
 from sampling.measures.families import Measure, grade_gains
 from sampling.measures.kinds import Kind, Ratio
