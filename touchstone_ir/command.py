@@ -7,7 +7,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from touchstone_ir.commands import BAD_INPUT, COMMANDS
+from touchstone_ir.commands import BAD_INPUT, COMMANDS, DONE
 
 
 def parser() -> argparse.ArgumentParser:
@@ -31,10 +31,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = next(one for one in COMMANDS if one.name == options.command)
     try:
         return command.run(options)
+    except BrokenPipeError:  # whoever read the result has enough of it
+        return DONE
     except (OSError, ValueError) as error:
         print(f"touchstone {command.name}: {error}", file=sys.stderr)
-        return BAD_INPUT
-    except BrokenPipeError:
         return BAD_INPUT
 
 

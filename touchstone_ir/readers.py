@@ -70,10 +70,21 @@ def _run(source: Any, file_format: str | None, name: str | None) -> pl.DataFrame
 
 
 def _ranked_rows(frame: pl.DataFrame, what: str) -> pl.DataFrame:
-    """Return the rows in the order of their ranks, which follow from the scores where there are any."""
+    """Return the rows in the order of their ranks, run by run: so only one run is held twice."""
     require(frame, ("run", "topic", "doc"), what)
     if "score" not in frame.columns and "rank" not in frame.columns:
         raise InputRefused(f"{what}: there is no column score, and none of ranks")
+    parts = frame.partition_by("run", maintain_order=True)
+    del frame
+    if not parts:
+        raise InputRefused(f"{what}: there are no rows")
+    for place, part in enumerate(parts):
+        parts[place] = _one_ranked_run(part, what)
+    return pl.concat(parts, rechunk=False)
+
+
+def _one_ranked_run(frame: pl.DataFrame, what: str) -> pl.DataFrame:
+    """Return a run in the order of its ranks, which follow from the scores where there are any."""
     if "score" in frame.columns:
         wrong = frame.filter(pl.col("score").is_null() | ~pl.col("score").is_finite())
         if wrong.height:
@@ -84,14 +95,13 @@ def _ranked_rows(frame: pl.DataFrame, what: str) -> pl.DataFrame:
         with np.errstate(over="ignore"):
             single = frame["score"].to_numpy().astype(np.float32)
         frame = frame.with_columns(_single=single)
-        order = ["run", "topic", "_single", "doc"]
-        frame = frame.sort(order, descending=[False, False, True, True], maintain_order=True)
+        frame = frame.sort(["topic", "_single", "doc"], descending=[False, True, True], maintain_order=True)
     else:
-        frame = frame.sort(["run", "topic", "rank"], maintain_order=True)
+        frame = frame.sort(["topic", "rank"], maintain_order=True)
         frame = frame.with_columns(score=-pl.col("rank").cast(pl.Float64))
-    rank = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("run", "topic")
+    rank = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("topic")
     frame = frame.with_columns(rank=rank).select(RUN)
-    twice = frame.select("run", "topic", "doc").is_duplicated()
+    twice = frame.select("topic", "doc").is_duplicated()
     if twice.any():
         row = frame.filter(twice).row(0, named=True)
         raise InputRefused(
