@@ -26,11 +26,11 @@ from judging.runs import (
     RunColumns,
     columns_frame,
     hash_pairs,
-    rank_order,
     read_columns,
     read_run,
 )
 from judging.textfiles import Limits
+from judging.trec_order import rank_order
 
 __all__ = [
     "HashedRun",

@@ -1,8 +1,7 @@
 """Read a run file ``topic Q0 document rank score tag`` into columns, in the order trec_eval gives it.
 
 Fast pass: numpy on blocks of bytes. Only when it finds anything wrong, a slow pass goes line by line and
-says where. Order: score descending *as 32-bit float*, ties by document id descending (bytes); that is what
-trec_eval does (Buckley, trec_eval, form_res_rels.c). The rank column is never trusted.
+says where. Order: trec_eval's (trec_order.py). The rank column is never trusted.
 """
 
 import os
@@ -27,6 +26,7 @@ from judging.textfiles import (
     read_blocks,
 )
 from judging.trec import Fields, read_fields
+from judging.trec_order import best_rows, rank_order
 
 LAYOUT = "topic Q0 document rank score tag"
 WIDTH = 6
@@ -115,13 +115,13 @@ def _hash_strings(values: list[str], seeds: Hashes) -> Hashes:
 
 @dataclass(frozen=True)
 class _Block:
-    topic_hashes: Hashes
     topics: list[bytes]  # of each stretch of equal topics
-    stretch_starts: Ints
-    docs: bytes  # one a line
-    scores: Floats
+    topic_of: Ints  # the stretch of each row that is kept
+    docs: bytes  # one a line, of rows that are kept
+    scores: Floats  # the same
+    rows: Ints | None  # which are kept; None: all
     tag: bytes
-    pair_hashes: Hashes
+    pair_hashes: Hashes  # of all rows
 
 
 def _whole_lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
@@ -216,7 +216,7 @@ def _scores(column: bytes) -> Floats:
     return scores
 
 
-def _block(data: bytes, max_line: int) -> _Block:
+def _block(data: bytes, max_line: int, depth: int) -> _Block:
     _check_bytes(data)
     starts, ends = _tokens(data, max_line)
     lengths = ends - starts
@@ -230,14 +230,25 @@ def _block(data: bytes, max_line: int) -> _Block:
     tag_hashes = hash_tokens(padded, starts[:, 5], lengths[:, 5], zeros)
     if np.any(tag_hashes != tag_hashes[0]):
         raise _NotFastError
+    scores = _scores(_column(array, starts[:, 4], ends[:, 4]))
+    stretches = np.diff(np.append(stretch_starts, len(starts)))
+    topic_of = np.repeat(np.arange(len(topics)), stretches)
+    rows: Ints | None = None
+    documents = starts[:, 2], ends[:, 2]
+    pair_hashes = hash_tokens(padded, starts[:, 2], lengths[:, 2], topic_hashes)
+    if depth:
+        codes = np.unique(topic_hashes[stretch_starts], return_inverse=True)[1]
+        rows = best_rows(np.repeat(codes, stretches), scores, depth)
+        topic_of, scores = topic_of[rows], scores[rows]
+        documents = starts[rows, 2], ends[rows, 2]
     return _Block(
-        topic_hashes=topic_hashes,
         topics=topics,
-        stretch_starts=stretch_starts,
-        docs=_column(array, starts[:, 2], ends[:, 2]),
-        scores=_scores(_column(array, starts[:, 4], ends[:, 4])),
+        topic_of=topic_of,
+        docs=_column(array, *documents),
+        scores=scores,
+        rows=rows,
         tag=data[starts[0, 5] : ends[0, 5]],
-        pair_hashes=hash_tokens(padded, starts[:, 2], lengths[:, 2], topic_hashes),
+        pair_hashes=pair_hashes,
     )
 
 
@@ -248,62 +259,26 @@ def text_lines(column: bytes) -> pl.Series:
     )["doc_id"]
 
 
-def rank_order(
-    topics: list[str], topic_of: Ints, docs: pl.Series, scores: Floats
-) -> tuple[Ints, tuple[str, ...], Ints]:
-    """Return the row order of trec_eval, the topic ids ascending, and the topics' offsets.
-
-    Row i belongs to ``topics[topic_of[i]]``; the same topic may be in ``topics`` more than once.
-    """
-    topic_ids = sorted(set(topics))
-    place = {topic_id: index for index, topic_id in enumerate(topic_ids)}
-    codes = np.array([place[topic] for topic in topics], dtype=np.uint64)[topic_of]
-    key = (codes << np.uint64(32)) | _descending(scores)
-    order = np.arange(len(key)) if np.all(key[1:] > key[:-1]) else _order(key, docs)
-    counts = np.bincount(codes.astype(np.int64), minlength=len(topic_ids))
-    return order, tuple(topic_ids), np.concatenate(([0], np.cumsum(counts)))
-
-
-def _descending(scores: Floats) -> Hashes:
-    """Return 32-bit keys whose ascending order is the descending order of the scores as 32-bit floats."""
-    with np.errstate(over="ignore", under="ignore"):
-        single = scores.astype(np.float32) + np.float32(0)  # -0.0 and 0.0 are one score
-    bits = single.view(np.uint32)
-    ascending = np.where(bits >> np.uint32(31) == 1, ~bits, bits | np.uint32(0x80000000))
-    keys: Hashes = (~ascending).astype(np.uint64)
-    return keys
-
-
-def _order(key: Hashes, docs: pl.Series) -> Ints:
-    """Return the order by key; equal keys by document id, descending."""
-    order = np.argsort(key, kind="stable")
-    in_order = key[order]
-    same = in_order[1:] == in_order[:-1]
-    if not same.any():
-        return order
-    tied = np.zeros(len(key), dtype=np.bool_)
-    tied[1:] |= same
-    tied[:-1] |= same
-    rows = order[tied]
-    frame = pl.DataFrame({"key": in_order[tied], "doc_id": docs.gather(rows), "row": rows})
-    order[tied] = frame.sort(["key", "doc_id"], descending=[False, True])["row"].to_numpy()
-    return order
-
-
-def _fast(source: Source, limits: Limits, encoding: str) -> RunColumns:
+def _fast(source: Source, limits: Limits, encoding: str, depth: int = 0) -> tuple[RunColumns, int]:
+    """Return a run, or with a depth at least so many rows of each topic, and how many rows there are."""
     with binary(source) as stream:
         blocks = read_blocks(stream, limits, encoding)
-        parts = [_block(data, limits.max_line) for data in _whole_lines(blocks)]
+        parts = [_block(data, limits.max_line, depth) for data in _whole_lines(blocks)]
     if not parts or any(part.tag != parts[0].tag for part in parts):
         raise _NotFastError
     pair_hashes = np.concatenate([part.pair_hashes for part in parts])
+    n_rows = len(pair_hashes)
     in_order = np.sort(pair_hashes)
     if np.any(in_order[1:] == in_order[:-1]):
         raise _NotFastError  # a pair twice, or two pairs of one hash
     del in_order
+    if depth:
+        pair_hashes = np.concatenate(
+            [part.pair_hashes if part.rows is None else part.pair_hashes[part.rows] for part in parts]
+        )
     topics = [topic.decode() for part in parts for topic in part.topics]
-    stretches = [np.diff(np.append(part.stretch_starts, len(part.scores))) for part in parts]
-    topic_of = np.repeat(np.arange(len(topics)), np.concatenate(stretches))
+    before = np.cumsum([0, *(len(part.topics) for part in parts)])
+    topic_of = np.concatenate([part.topic_of + n for part, n in zip(parts, before[:-1], strict=True)])
     scores = np.concatenate([part.scores for part in parts])
     docs = text_lines(b"".join(part.docs for part in parts))
     tag = parts[0].tag.decode()
@@ -311,7 +286,7 @@ def _fast(source: Source, limits: Limits, encoding: str) -> RunColumns:
     order, topic_ids, offsets = rank_order(topics, topic_of, docs, scores)
     if np.any(order[1:] < order[:-1]):  # most files are in order: save a copy of everything
         docs, scores, pair_hashes = docs.gather(order), scores[order], pair_hashes[order]
-    return RunColumns(tag, topic_ids, offsets, docs, scores, pair_hashes)
+    return RunColumns(tag, topic_ids, offsets, docs, scores, pair_hashes), n_rows
 
 
 def _find_faults(
@@ -359,9 +334,28 @@ def find_faults(
 
 def read_columns(source: Source, name: str, limits: Limits = RUN_LIMITS, encoding: str = "") -> RunColumns:
     """Return a validated run, in UTF-8 or that encoding. A stream must be seekable: a second pass finds faults."""
+    return _read(source, name, limits, encoding)[0]
+
+
+def read_first(
+    source: Source, name: str, depth: int, limits: Limits = RUN_LIMITS, encoding: str = ""
+) -> tuple[RunColumns, int]:
+    """Return the beginning of a run and how many rows all of it has. All is validated, as by `read_columns`.
+
+    Of every topic the first ``depth`` rows are there, in their ranks, and perhaps some more behind them.
+
+    >>> import io
+    >>> first, n_rows = read_first(io.BytesIO(b"1 Q0 a 1 0.5 mine\\n1 Q0 b 2 0.7 mine\\n"), "example", 1)
+    >>> first.doc_ids.to_list(), n_rows
+    (['b'], 2)
+    """
+    return _read(source, name, limits, encoding, depth)
+
+
+def _read(source: Source, name: str, limits: Limits, encoding: str, depth: int = 0) -> tuple[RunColumns, int]:
     start = 0 if isinstance(source, str | os.PathLike) else source.tell()
     try:
-        return _fast(source, limits, encoding)
+        return _fast(source, limits, encoding, depth)
     except (_NotFastError, BrokenFileError):
         if not isinstance(source, str | os.PathLike):
             source.seek(start)

@@ -8,14 +8,21 @@ from typing import Any
 
 from judging import records, topics
 from judging.encodings import differing_lines, encoding_candidates
-from judging.faults import TrecFormatError
 from judging.file_options import MAPPED_FIELDS, FileOptions, options_from, parse_grades, written_grades
 from judging.import_choices import KINDS, LEFT_OUT, READING
 from judging.recognise import Recognition, doubts, recognise_file
-from judging.runs import RunColumns, read_columns
 from judging.services.judgment_formats import DEFAULT_FORMAT, judgment_format
 from judging.services.look_ids import DOCUMENTS, TOPICS, Ids, Repeat, most_common
-from judging.services.look_parts import LOOKS, Finding, Looking, look_at_run, needs_of_run, raw_lines
+from judging.services.look_parts import (
+    LOOKS,
+    Finding,
+    Looking,
+    RunBeginning,
+    look_at_run,
+    needs_of_run,
+    raw_lines,
+    read_beginning,
+)
 from judging.services.scores import name_of_scores
 from judging.services.sources import Progress, place_of_document, place_of_topic
 from judging.services.upload_parts import Part
@@ -63,6 +70,10 @@ class _Listening:
         self._remember(self.named, what, kept)
         self.ids.needs(part, what, kept)
 
+    def needs_all(self, part: int, what: str, ids: list[str]) -> None:
+        self._remember(self.named, what, ids)
+        self.ids.needs_all(part, what, ids)
+
     def brings(self, part: int, what: str, ids: Any, first_ordinal: int) -> None:
         kept = list(ids)
         self._remember(self.brought, what, kept)
@@ -101,6 +112,8 @@ def look_at_parts(
     seen = {number: recognise_part(part, NamedIds()) for number, part in enumerate(parts)}
     first = [number for number in seen if _kind(seen[number], choices, parts[number]) in NAMES_OTHERS]
     runs = [number for number in first if _kind(seen[number], choices, parts[number]) == "runs"]
+    if len(first) == len(parts):
+        ids.only_named()
     encodings = {number: _encoding_of_run(seen[number], choices, parts[number]) for number in runs}
     for number, finding in _each_run(parts, encodings, listening):
         cards[number] = _card(parts[number], number, seen[number], choices, "runs", finding, listening)
@@ -163,29 +176,27 @@ def _encoding_of_run(seen: Recognition | None, choices: Mapping[str, Mapping[str
 
 def _each_run(parts: Sequence[Part], encodings: Mapping[int, str], ids: Ids) -> Iterator[tuple[int, Finding]]:
     """Read runs, given by number with their encodings, two at a time; at most three are in memory."""
-    waiting: deque[tuple[int, Future[RunColumns | None]]] = deque()
+    waiting: deque[tuple[int, Future[RunBeginning | None]]] = deque()
 
     def finish_first() -> tuple[int, Finding]:
         number, future = waiting.popleft()
-        columns = future.result()
-        if columns is not None:
-            needs_of_run(columns, number, ids)
-        return number, look_at_run(parts[number], columns, encodings[number])
+        run = future.result()
+        if run is not None:
+            needs_of_run(run.columns, number, ids)
+        return number, look_at_run(parts[number], run, encodings[number])
 
     with ThreadPoolExecutor(N_READERS) as pool:
         for number, encoding in encodings.items():
-            waiting.append((number, pool.submit(_columns, parts[number], encoding)))
+            waiting.append((number, pool.submit(_begin, parts[number], encoding)))
             if len(waiting) > N_READERS:
                 yield finish_first()
         while waiting:
             yield finish_first()
 
 
-def _columns(part: Part, encoding: str) -> RunColumns | None:
-    try:
-        return read_columns(part.path, part.name, encoding=encoding)
-    except TrecFormatError:
-        return None  # looked at once more, for all that is wrong
+def _begin(part: Part, encoding: str) -> RunBeginning | None:
+    part.sha256()  # here, where another run is read meanwhile; it is remembered
+    return read_beginning(part, encoding)
 
 
 def _look(

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
+import polars as pl
 
 from judging.faults import Faults, TrecFormatError
 from judging.file_options import Changes, FileOptions
 from judging.records import DocumentRecord, read_documents
-from judging.runs import RunColumns, find_faults, read_columns
+from judging.runs import RunColumns, find_faults, read_first
 from judging.sanitise import sanitise_documents
 from judging.scores import read_scores
 from judging.services.judgment_formats import DEFAULT_FORMAT, judgment_format
@@ -136,13 +137,30 @@ def _document_records(look: Looking, finding: Finding) -> Iterator[DocumentRecor
     )
 
 
-def look_at_run(part: Part, columns: RunColumns | None, encoding: str) -> Finding:
+@dataclass(frozen=True)
+class RunBeginning:
+    """The first ranks of a run, and how many lines all of it has."""
+
+    columns: RunColumns
+    n_rows: int
+
+
+def read_beginning(part: Part, encoding: str) -> RunBeginning | None:
+    """Return the beginning of a run, all of which is checked; None where something is wrong in it."""
+    try:
+        return RunBeginning(*read_first(part.path, part.name, DEPTH, encoding=encoding))
+    except TrecFormatError:
+        return None  # looked at once more, for all that is wrong
+
+
+def look_at_run(part: Part, run: RunBeginning | None, encoding: str) -> Finding:
     """Return what is in a run that was read, or what is wrong in one that could not be."""
     finding = Finding(heads=("topic", "document", "rank", "score"))
-    if columns is None:
+    if run is None:
         find_faults(part.path, part.name, finding.faults, encoding=encoding)
         return finding
-    finding.n_rows, finding.tag = len(columns.scores), columns.run_tag
+    columns = run.columns
+    finding.n_rows, finding.tag = run.n_rows, columns.run_tag
     for row in range(min(N_RECORDS, columns.offsets[1] if len(columns.offsets) > 1 else 0)):
         finding.show(columns.topic_ids[0], columns.doc_ids[row], row + 1, f"{columns.scores[row]:g}")
     return finding
@@ -150,24 +168,17 @@ def look_at_run(part: Part, columns: RunColumns | None, encoding: str) -> Findin
 
 def needs_of_run(columns: RunColumns, part: int, ids: Ids) -> None:
     """Tell the ids which topics a run names, and which documents in the first ranks of each."""
-    ids.needs(part, TOPICS, columns.topic_ids)
-    starts = columns.offsets[:-1]
-    first = [
-        np.arange(start, min(start + DEPTH, end))
-        for start, end in zip(starts, columns.offsets[1:], strict=True)
-    ]
-    rows = np.concatenate(first) if first else np.array([], dtype=np.int64)
-    ids.needs(part, DOCUMENTS, columns.doc_ids.gather(rows).unique())
+    ids.needs_all(part, TOPICS, list(columns.topic_ids))
+    ranks = np.arange(len(columns.scores)) - np.repeat(columns.offsets[:-1], np.diff(columns.offsets))
+    first = columns.doc_ids.filter(pl.Series(ranks < DEPTH))
+    ids.needs_all(part, DOCUMENTS, first.unique().to_list())
 
 
 def _runs(look: Looking) -> Finding:
-    encoding = look.options.encoding
-    try:
-        columns = read_columns(look.part.path, look.part.name, encoding=encoding)
-    except TrecFormatError:
-        return look_at_run(look.part, None, encoding)
-    needs_of_run(columns, look.number, look.ids)
-    return look_at_run(look.part, columns, encoding)
+    run = read_beginning(look.part, look.options.encoding)
+    if run is not None:
+        needs_of_run(run.columns, look.number, look.ids)
+    return look_at_run(look.part, run, look.options.encoding)
 
 
 def _scores(look: Looking) -> Finding:
