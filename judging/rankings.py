@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 from judging.kinds import ITEM_COLUMNS
 from judging.runs import (
     RUN_LIMITS,
-    Hashes,
-    Ints,
     RunColumns,
     columns_frame,
     hash_pairs,
@@ -30,6 +28,7 @@ from judging.runs import (
     read_run,
 )
 from judging.textfiles import Limits
+from judging.tokens import Hashes, Ints
 from judging.trec_order import rank_order
 
 __all__ = [

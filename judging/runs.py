@@ -25,6 +25,7 @@ from judging.textfiles import (
     binary,
     read_blocks,
 )
+from judging.tokens import PADDING, Hashes, Ints, changes, hash_tokens, token_lines
 from judging.trec import Fields, read_fields
 from judging.trec_order import best_rows, rank_order
 
@@ -33,15 +34,10 @@ WIDTH = 6
 RUN_LIMITS = Limits(
     max_bytes=512 << 20
 )  # a whole run's columns are in memory: 100 MB and about 250 bytes a line
-CHUNK_SIZE = 8 * BLOCK_SIZE
+CHUNK_SIZE = BLOCK_SIZE  # small enough that its arrays stay in the cache, and are not given back in between
 WHITE = b" \t\r\n"
-CONTROL_BYTES = bytes([*range(9), 11, 12, *range(14, 32), 127])
 SCORE_BYTES = b"0123456789+-.eE\n"
-PADDING = b"\0" * 8
 
-Bytes = NDArray[np.uint8]
-Ints = NDArray[np.int64]
-Hashes = NDArray[np.uint64]
 Floats = NDArray[np.float64]
 
 
@@ -62,35 +58,6 @@ class RunColumns:
     doc_ids: pl.Series
     scores: Floats
     pair_hashes: Hashes
-
-
-# 64-bit hash of tokens. Our own few lines, because the stored form needs the same value on every machine and
-# version for ever. Mixer: the finaliser of splitmix64 (Steele, Lea & Flood 2014), a bijection of 64 bits.
-
-
-def _mix(state: Hashes) -> Hashes:
-    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return state ^ (state >> np.uint64(31))
-
-
-_KEEP = np.array([(1 << (8 * kept)) - 1 for kept in range(9)], dtype=np.uint64)  # masks of the last word
-
-
-def hash_tokens(data: bytes, starts: Ints, lengths: Ints, seeds: Hashes) -> Hashes:
-    """Return a 64-bit hash of ``data[start : start + length]`` for every token, seeded by ``seeds``.
-
-    ``data`` must go on for 8 bytes after the last token. Two tokens of one seed collide with chance 2^-64.
-    """
-    words = np.ndarray((len(data) - 7,), "<u8", data, strides=(1,))  # a word at every byte
-    state = _mix(seeds + lengths.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
-    longest = int(lengths.max(initial=0))
-    for done in range(0, longest, 8):
-        active: Ints | slice = slice(None) if done == 0 else np.flatnonzero(lengths > done)
-        kept = np.minimum(lengths[active] - done, 8)
-        word = words[starts[active] + done].astype(np.uint64) & _KEEP[kept]
-        state[active] = _mix(state[active] ^ word)
-    return state
 
 
 def hash_pairs(topic_ids: list[str], doc_ids: list[str]) -> Hashes:
@@ -159,7 +126,9 @@ def _body(data: bytes) -> bytes:
 
 def _check_bytes(data: bytes) -> None:
     """Raise `_NotFastError` unless all characters are allowed in a run and all lines end well."""
-    if data.translate(None, CONTROL_BYTES) != data:
+    array = np.frombuffer(data, dtype=np.uint8)
+    n_white = sum(np.count_nonzero(array == byte) for byte in WHITE)
+    if np.count_nonzero(array <= 32) != n_white or np.any(array == 127):
         raise _NotFastError
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
         raise _NotFastError
@@ -172,8 +141,16 @@ def _check_bytes(data: bytes) -> None:
             raise _NotFastError
 
 
-def _tokens(data: bytes, max_line: int) -> tuple[Ints, Ints]:
-    """Return starts and ends of the tokens, shape [line, 6]; every line must have exactly six."""
+@dataclass(frozen=True)
+class _Column:
+    """One column's tokens."""
+
+    starts: Ints
+    lengths: Ints
+
+
+def _tokens(data: bytes, max_line: int) -> list[_Column]:
+    """Return the columns of tokens; every line must have exactly six."""
     array = np.frombuffer(data, dtype=np.uint8)
     white = np.ones(len(array) + 1, dtype=np.bool_)
     np.less_equal(array, 32, out=white[1:])
@@ -181,24 +158,15 @@ def _tokens(data: bytes, max_line: int) -> tuple[Ints, Ints]:
     line_ends = np.flatnonzero(array == 10)
     if len(edges) != 2 * WIDTH * len(line_ends):
         raise _NotFastError
-    starts, ends = edges[0::2].reshape(-1, WIDTH), edges[1::2].reshape(-1, WIDTH)
+    table = edges.reshape(-1, 2 * WIDTH)
     before = np.concatenate(([-1], line_ends[:-1]))
-    if np.any(ends[:, -1] > line_ends) or np.any(starts[:, 0] < before):
+    if np.any(table[:, -1] > line_ends) or np.any(table[:, 0] < before):
         raise _NotFastError
     sizes = line_ends - before - 1
     if int(sizes.max()) > max_line and np.any(sizes - (array[line_ends - 1] == 13) > max_line):
         raise _NotFastError
-    return starts, ends
-
-
-def _column(array: Bytes, starts: Ints, ends: Ints) -> bytes:
-    """Return the tokens of one column, each followed by a line end."""
-    # The byte after a token is white space: it becomes the line end.
-    edges = np.stack([starts, ends + 1], axis=1).ravel()
-    kept = np.tile(np.array([False, True]), len(starts))
-    column = array[: edges[-1]][np.repeat(kept, np.diff(edges, prepend=0))]
-    column[np.cumsum(ends - starts + 1) - 1] = 10
-    return bytes(column.tobytes())
+    starts = [np.ascontiguousarray(table[:, 2 * place]) for place in range(WIDTH)]
+    return [_Column(start, table[:, 2 * place + 1] - start) for place, start in enumerate(starts)]
 
 
 def _scores(column: bytes) -> Floats:
@@ -218,38 +186,46 @@ def _scores(column: bytes) -> Floats:
 
 def _block(data: bytes, max_line: int, depth: int) -> _Block:
     _check_bytes(data)
-    starts, ends = _tokens(data, max_line)
-    lengths = ends - starts
-    if int(lengths[:, [0, 2, 5]].max()) > MAX_ID_BYTES:
+    topic, _, document, _, score, tag = _tokens(data, max_line)
+    if max(int(one.lengths.max()) for one in (topic, document, tag)) > MAX_ID_BYTES:
         raise _NotFastError
-    array, padded = np.frombuffer(data, dtype=np.uint8), data + PADDING
-    zeros = np.zeros(len(starts), dtype=np.uint64)
-    topic_hashes = hash_tokens(padded, starts[:, 0], lengths[:, 0], zeros)
-    stretch_starts = np.flatnonzero(np.concatenate(([True], topic_hashes[1:] != topic_hashes[:-1])))
-    topics = [data[starts[row, 0] : ends[row, 0]] for row in stretch_starts.tolist()]
-    tag_hashes = hash_tokens(padded, starts[:, 5], lengths[:, 5], zeros)
-    if np.any(tag_hashes != tag_hashes[0]):
+    padded, n_rows = data + PADDING, len(tag.starts)
+    if np.any(changes(padded, tag.starts, tag.lengths)):
         raise _NotFastError
-    scores = _scores(_column(array, starts[:, 4], ends[:, 4]))
-    stretches = np.diff(np.append(stretch_starts, len(starts)))
+    stretch_starts = np.flatnonzero(np.concatenate(([True], changes(padded, topic.starts, topic.lengths))))
+    stretches = np.diff(np.append(stretch_starts, n_rows))
+    firsts = _Column(topic.starts[stretch_starts], topic.lengths[stretch_starts])
+    topics = [_token(data, firsts, place) for place in range(len(stretch_starts))]
+    zeros = np.zeros(len(topics), dtype=np.uint64)
+    topic_hashes = np.repeat(hash_tokens(padded, firsts.starts, firsts.lengths, zeros), stretches)
+    scores = _scores(token_lines(data, score.starts, score.lengths))
     topic_of = np.repeat(np.arange(len(topics)), stretches)
+    pair_hashes = hash_tokens(padded, document.starts, document.lengths, topic_hashes)
     rows: Ints | None = None
-    documents = starts[:, 2], ends[:, 2]
-    pair_hashes = hash_tokens(padded, starts[:, 2], lengths[:, 2], topic_hashes)
     if depth:
-        codes = np.unique(topic_hashes[stretch_starts], return_inverse=True)[1]
-        rows = best_rows(np.repeat(codes, stretches), scores, depth)
+        rows = best_rows(_codes(topics)[topic_of], scores, depth)
         topic_of, scores = topic_of[rows], scores[rows]
-        documents = starts[rows, 2], ends[rows, 2]
+        document = _Column(document.starts[rows], document.lengths[rows])
     return _Block(
         topics=topics,
         topic_of=topic_of,
-        docs=_column(array, *documents),
+        docs=token_lines(data, document.starts, document.lengths),
         scores=scores,
         rows=rows,
-        tag=data[starts[0, 5] : ends[0, 5]],
+        tag=_token(data, tag, 0),
         pair_hashes=pair_hashes,
     )
+
+
+def _token(data: bytes, column: _Column, row: int) -> bytes:
+    start = int(column.starts[row])
+    return data[start : start + int(column.lengths[row])]
+
+
+def _codes(topics: list[bytes]) -> Ints:
+    """Return a number for each, equal ones the same."""
+    numbers: dict[bytes, int] = {}
+    return np.array([numbers.setdefault(topic, len(numbers)) for topic in topics], dtype=np.int64)
 
 
 def text_lines(column: bytes) -> pl.Series:

@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Hashes = NDArray[np.uint64]
+from judging.tokens import Hashes, Ints
+
 Floats = NDArray[np.float64]
 
 
