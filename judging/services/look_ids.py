@@ -252,7 +252,7 @@ class IdsInDatabase:
         with connection.cursor() as cursor:
             named |= {"what": what, "collection": self.collection.pk}
             cursor.execute(sql.format(table=table, column=column), named)
-            return cursor.fetchall()
+            return list(cursor.fetchall())
 
     def _flush_brought(self) -> None:
         rows, self._brought = self._brought, []
