@@ -19,9 +19,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from judging.kinds import ITEM_COLUMNS
-from judging.run_order import Hashes, Ints, rank_order
+from judging.run_order import rank_order
 from judging.runs import RUN_LIMITS, RunColumns, columns_frame, hash_pairs, read_columns, read_run
 from judging.textfiles import Limits
+from judging.tokens import Hashes, Ints
 
 __all__ = [
     "HashedRun",

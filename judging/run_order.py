@@ -1,6 +1,7 @@
 """Where the columns of a run stand, and the order in which trec_eval ranks its rows.
 
-That is by score as 32-bit float, ties by document id, both descending.
+That is by score *as 32-bit float*, ties by document id (bytes), both descending (Buckley, trec_eval, form_res_rels.c).
+And which rows can be among the first of a topic, before any id is read.
 """
 
 from dataclasses import dataclass
@@ -9,8 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-Ints = NDArray[np.int64]
-Hashes = NDArray[np.uint64]
+from judging.tokens import Hashes, Ints
+
 Floats = NDArray[np.float64]
 
 
@@ -73,3 +74,21 @@ def _order(key: Hashes, docs: pl.Series) -> Ints:
     frame = pl.DataFrame({"key": in_order[tied], "doc_id": docs.gather(rows), "row": rows})
     order[tied] = frame.sort(["key", "doc_id"], descending=[False, True])["row"].to_numpy()
     return order
+
+
+def best_rows(topic_of: Ints, scores: Floats, depth: int) -> Ints:
+    """Return the rows, ascending, that hold the first ``depth`` of each topic, whatever their ids: with all ties.
+
+    >>> best_rows(np.array([0, 0, 0, 1]), np.array([0.5, 0.9, 0.5, 0.1]), 2)
+    array([0, 1, 2, 3])
+    >>> best_rows(np.array([0, 0, 0, 1]), np.array([0.5, 0.9, 0.4, 0.1]), 1)
+    array([1, 3])
+    """
+    key = (topic_of.astype(np.uint64) << np.uint64(32)) | _descending(scores)
+    in_order = np.sort(key, kind="stable")
+    starts = np.flatnonzero(np.concatenate(([True], np.diff(in_order >> np.uint64(32)) > 0)))
+    ends = np.append(starts[1:], len(key))
+    worst = np.zeros(int(topic_of.max(initial=0)) + 1, dtype=np.uint64)
+    last = in_order[np.minimum(starts + depth, ends) - 1]
+    worst[(last >> np.uint64(32)).astype(np.int64)] = last
+    return np.flatnonzero(key <= worst[topic_of])

@@ -1,8 +1,7 @@
 """Read a run file ``topic Q0 document rank score tag`` into columns, in the order trec_eval gives it.
 
 Fast pass: numpy on blocks of bytes. Only when it finds anything wrong, a slow pass goes line by line and
-says where. Order: score descending *as 32-bit float*, ties by document id descending (bytes); that is what
-trec_eval does (Buckley, trec_eval, form_res_rels.c). The rank column is never trusted.
+says where. Order: trec_eval's (run_order.py). The rank column is never trusted.
 """
 
 import os
@@ -11,11 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from judging.faults import Faults, Noting, NotingAll
 from judging.kinds import ItemKey
-from judging.run_order import TREC, Floats, Hashes, Ints, Layout, rank_order
+from judging.run_order import TREC, Floats, Layout, best_rows, rank_order
 from judging.textfiles import (
     BLOCK_SIZE,
     CONTROL,
@@ -27,6 +25,7 @@ from judging.textfiles import (
     binary,
     read_blocks,
 )
+from judging.tokens import PADDING, Hashes, Ints, changes, hash_strings, hash_tokens, token_lines
 from judging.trec import Fields, read_fields
 
 LAYOUT = "topic Q0 document rank score tag"
@@ -34,13 +33,9 @@ WIDTH = TREC.width
 RUN_LIMITS = Limits(
     max_bytes=512 << 20
 )  # a whole run's columns are in memory: 100 MB and about 250 bytes a line
-CHUNK_SIZE = 8 * BLOCK_SIZE
+CHUNK_SIZE = BLOCK_SIZE  # small enough that its arrays stay in the cache, and are not given back in between
 WHITE = b" \t\r\n"
-CONTROL_BYTES = bytes([*range(9), 11, 12, *range(14, 32), 127])
 SCORE_BYTES = b"0123456789+-.eE\n"
-PADDING = b"\0" * 8
-
-Bytes = NDArray[np.uint8]
 
 
 class _NotFastError(Exception):
@@ -62,50 +57,14 @@ class RunColumns:
     pair_hashes: Hashes
 
 
-# 64-bit hash of tokens. Our own few lines, because the stored form needs the same value on every machine and
-# version for ever. Mixer: the finaliser of splitmix64 (Steele, Lea & Flood 2014), a bijection of 64 bits.
-
-
-def _mix(state: Hashes) -> Hashes:
-    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return state ^ (state >> np.uint64(31))
-
-
-_KEEP = np.array([(1 << (8 * kept)) - 1 for kept in range(9)], dtype=np.uint64)  # masks of the last word
-
-
-def hash_tokens(data: bytes, starts: Ints, lengths: Ints, seeds: Hashes) -> Hashes:
-    """Return a 64-bit hash of ``data[start : start + length]`` for every token, seeded by ``seeds``.
-
-    ``data`` must go on for 8 bytes after the last token. Two tokens of one seed collide with chance 2^-64.
-    """
-    words = np.ndarray((len(data) - 7,), "<u8", data, strides=(1,))  # a word at every byte
-    state = _mix(seeds + lengths.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
-    longest = int(lengths.max(initial=0))
-    for done in range(0, longest, 8):
-        active: Ints | slice = slice(None) if done == 0 else np.flatnonzero(lengths > done)
-        kept = np.minimum(lengths[active] - done, 8)
-        word = words[starts[active] + done].astype(np.uint64) & _KEEP[kept]
-        state[active] = _mix(state[active] ^ word)
-    return state
-
-
 def hash_pairs(topic_ids: list[str], doc_ids: list[str]) -> Hashes:
     """Return the 64-bit hash of every (topic, document), as stored runs hold it.
 
     >>> hash_pairs(["301", "30"], ["FT911-3", "1FT911-3"]).dtype
     dtype('uint64')
     """
-    topics = _hash_strings(topic_ids, np.zeros(len(topic_ids), dtype=np.uint64))
-    return _hash_strings(doc_ids, topics)
-
-
-def _hash_strings(values: list[str], seeds: Hashes) -> Hashes:
-    encoded = [value.encode() for value in values]
-    lengths = np.array([len(value) for value in encoded], dtype=np.int64)
-    starts = np.cumsum(lengths) - lengths
-    return hash_tokens(b"".join(encoded) + PADDING, starts, lengths, seeds)
+    topics = hash_strings(topic_ids, np.zeros(len(topic_ids), dtype=np.uint64))
+    return hash_strings(doc_ids, topics)
 
 
 # The fast pass.
@@ -113,13 +72,13 @@ def _hash_strings(values: list[str], seeds: Hashes) -> Hashes:
 
 @dataclass(frozen=True)
 class _Block:
-    topic_hashes: Hashes
     topics: list[bytes]  # of each stretch of equal topics
-    stretch_starts: Ints
-    docs: bytes  # one a line
-    scores: Floats
+    topic_of: Ints  # the stretch of each row that is kept
+    docs: bytes  # one a line, of rows that are kept
+    scores: Floats  # the same
+    rows: Ints | None  # which are kept; None: all
     tag: bytes
-    pair_hashes: Hashes
+    pair_hashes: Hashes  # of all rows
 
 
 def _whole_lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
@@ -157,7 +116,9 @@ def _body(data: bytes) -> bytes:
 
 def _check_bytes(data: bytes) -> None:
     """Raise `_NotFastError` unless all characters are allowed in a run and all lines end well."""
-    if data.translate(None, CONTROL_BYTES) != data:
+    array = np.frombuffer(data, dtype=np.uint8)
+    n_white = sum(np.count_nonzero(array == byte) for byte in WHITE)
+    if np.count_nonzero(array <= 32) != n_white or np.any(array == 127):
         raise _NotFastError
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
         raise _NotFastError
@@ -170,8 +131,16 @@ def _check_bytes(data: bytes) -> None:
             raise _NotFastError
 
 
-def _tokens(data: bytes, max_line: int, width: int) -> tuple[Ints, Ints]:
-    """Return starts and ends of the tokens, shape [line, width]; every line must have exactly that many."""
+@dataclass(frozen=True)
+class _Column:
+    """One column's tokens."""
+
+    starts: Ints
+    lengths: Ints
+
+
+def _tokens(data: bytes, max_line: int, width: int) -> list[_Column]:
+    """Return the columns of tokens; every line must have exactly that many."""
     array = np.frombuffer(data, dtype=np.uint8)
     white = np.ones(len(array) + 1, dtype=np.bool_)
     np.less_equal(array, 32, out=white[1:])
@@ -179,24 +148,15 @@ def _tokens(data: bytes, max_line: int, width: int) -> tuple[Ints, Ints]:
     line_ends = np.flatnonzero(array == 10)
     if len(edges) != 2 * width * len(line_ends):
         raise _NotFastError
-    starts, ends = edges[0::2].reshape(-1, width), edges[1::2].reshape(-1, width)
+    table = edges.reshape(-1, 2 * width)
     before = np.concatenate(([-1], line_ends[:-1]))
-    if np.any(ends[:, -1] > line_ends) or np.any(starts[:, 0] < before):
+    if np.any(table[:, -1] > line_ends) or np.any(table[:, 0] < before):
         raise _NotFastError
     sizes = line_ends - before - 1
     if int(sizes.max()) > max_line and np.any(sizes - (array[line_ends - 1] == 13) > max_line):
         raise _NotFastError
-    return starts, ends
-
-
-def _column(array: Bytes, starts: Ints, ends: Ints) -> bytes:
-    """Return the tokens of one column, each followed by a line end."""
-    # The byte after a token is white space: it becomes the line end.
-    edges = np.stack([starts, ends + 1], axis=1).ravel()
-    kept = np.tile(np.array([False, True]), len(starts))
-    column = array[: edges[-1]][np.repeat(kept, np.diff(edges, prepend=0))]
-    column[np.cumsum(ends - starts + 1) - 1] = 10
-    return bytes(column.tobytes())
+    starts = [np.ascontiguousarray(table[:, 2 * place]) for place in range(width)]
+    return [_Column(start, table[:, 2 * place + 1] - start) for place, start in enumerate(starts)]
 
 
 def _scores(column: bytes) -> Floats:
@@ -214,31 +174,61 @@ def _scores(column: bytes) -> Floats:
     return scores
 
 
-def _block(data: bytes, max_line: int, run_tag: str, layout: Layout) -> _Block:
+def _block(data: bytes, max_line: int, depth: int, run_tag: str, layout: Layout) -> _Block:
     _check_bytes(data)
-    starts, ends = _tokens(data, max_line, layout.width)
-    lengths = ends - starts
-    if int(lengths[:, layout.ids].max()) > MAX_ID_BYTES:
+    columns = _tokens(data, max_line, layout.width)
+    if max(int(columns[place].lengths.max()) for place in layout.ids) > MAX_ID_BYTES:
         raise _NotFastError
-    array, padded = np.frombuffer(data, dtype=np.uint8), data + PADDING
-    zeros = np.zeros(len(starts), dtype=np.uint64)
-    topic, document, score, tag = layout.topic, layout.document, layout.score, layout.tag
-    topic_hashes = hash_tokens(padded, starts[:, topic], lengths[:, topic], zeros)
-    stretch_starts = np.flatnonzero(np.concatenate(([True], topic_hashes[1:] != topic_hashes[:-1])))
-    topics = [data[starts[row, topic] : ends[row, topic]] for row in stretch_starts.tolist()]
-    if tag is not None and not run_tag:
-        tag_hashes = hash_tokens(padded, starts[:, tag], lengths[:, tag], zeros)
-        if np.any(tag_hashes != tag_hashes[0]):
+    topic, document, score = (columns[place] for place in (layout.topic, layout.document, layout.score))
+    padded, n_rows = data + PADDING, len(topic.starts)
+    tag = run_tag.encode()
+    if layout.tag is not None and not run_tag:
+        tags = columns[layout.tag]
+        if np.any(changes(padded, tags.starts, tags.lengths)):
             raise _NotFastError
+        tag = _token(data, tags, 0)
+    stretch_starts = np.flatnonzero(np.concatenate(([True], changes(padded, topic.starts, topic.lengths))))
+    stretches = np.diff(np.append(stretch_starts, n_rows))
+    firsts = _Column(topic.starts[stretch_starts], topic.lengths[stretch_starts])
+    topics = [_token(data, firsts, place) for place in range(len(stretch_starts))]
+    zeros = np.zeros(len(topics), dtype=np.uint64)
+    topic_hashes = np.repeat(hash_tokens(padded, firsts.starts, firsts.lengths, zeros), stretches)
+    scores = _scores(token_lines(data, score.starts, score.lengths))
+    if layout.is_by_rank:
+        scores = _scores_of_ranks(scores)
+    topic_of = np.repeat(np.arange(len(topics)), stretches)
+    pair_hashes = hash_tokens(padded, document.starts, document.lengths, topic_hashes)
+    rows: Ints | None = None
+    if depth:
+        rows = best_rows(_codes(topics)[topic_of], scores, depth)
+        topic_of, scores = topic_of[rows], scores[rows]
+        document = _Column(document.starts[rows], document.lengths[rows])
     return _Block(
-        topic_hashes=topic_hashes,
         topics=topics,
-        stretch_starts=stretch_starts,
-        docs=_column(array, starts[:, document], ends[:, document]),
-        scores=_scores(_column(array, starts[:, score], ends[:, score])),
-        tag=run_tag.encode() if run_tag or tag is None else data[starts[0, tag] : ends[0, tag]],
-        pair_hashes=hash_tokens(padded, starts[:, document], lengths[:, document], topic_hashes),
+        topic_of=topic_of,
+        docs=token_lines(data, document.starts, document.lengths),
+        scores=scores,
+        rows=rows,
+        tag=tag,
+        pair_hashes=pair_hashes,
     )
+
+
+def _scores_of_ranks(ranks: Floats) -> Floats:
+    if np.any((ranks < 0) | (ranks != np.floor(ranks))):
+        raise _NotFastError
+    return -ranks
+
+
+def _token(data: bytes, column: _Column, row: int) -> bytes:
+    start = int(column.starts[row])
+    return data[start : start + int(column.lengths[row])]
+
+
+def _codes(topics: list[bytes]) -> Ints:
+    """Return a number for each, equal ones the same."""
+    numbers: dict[bytes, int] = {}
+    return np.array([numbers.setdefault(topic, len(numbers)) for topic in topics], dtype=np.int64)
 
 
 def text_lines(column: bytes) -> pl.Series:
@@ -249,33 +239,35 @@ def text_lines(column: bytes) -> pl.Series:
 
 
 def _fast(
-    source: Source, limits: Limits, encoding: str, run_tag: str = "", layout: Layout = TREC
-) -> RunColumns:
+    source: Source, limits: Limits, encoding: str, run_tag: str = "", layout: Layout = TREC, depth: int = 0
+) -> tuple[RunColumns, int]:
+    """Return a run, or with a depth at least so many rows of each topic, and how many rows there are."""
     with binary(source) as stream:
         blocks = read_blocks(stream, limits, encoding)
-        parts = [_block(data, limits.max_line, run_tag, layout) for data in _whole_lines(blocks)]
+        parts = [_block(data, limits.max_line, depth, run_tag, layout) for data in _whole_lines(blocks)]
     if not parts or any(part.tag != parts[0].tag for part in parts):
         raise _NotFastError
     pair_hashes = np.concatenate([part.pair_hashes for part in parts])
+    n_rows = len(pair_hashes)
     in_order = np.sort(pair_hashes)
     if np.any(in_order[1:] == in_order[:-1]):
         raise _NotFastError  # a pair twice, or two pairs of one hash
     del in_order
+    if depth:
+        pair_hashes = np.concatenate(
+            [part.pair_hashes if part.rows is None else part.pair_hashes[part.rows] for part in parts]
+        )
     topics = [topic.decode() for part in parts for topic in part.topics]
-    stretches = [np.diff(np.append(part.stretch_starts, len(part.scores))) for part in parts]
-    topic_of = np.repeat(np.arange(len(topics)), np.concatenate(stretches))
+    before = np.cumsum([0, *(len(part.topics) for part in parts)])
+    topic_of = np.concatenate([part.topic_of + n for part, n in zip(parts, before[:-1], strict=True)])
     scores = np.concatenate([part.scores for part in parts])
     docs = text_lines(b"".join(part.docs for part in parts))
     tag = parts[0].tag.decode()
     del parts
-    if layout.is_by_rank:
-        if np.any((scores < 0) | (scores != np.floor(scores))):
-            raise _NotFastError
-        scores = -scores
     order, topic_ids, offsets = rank_order(topics, topic_of, docs, scores)
     if np.any(order[1:] < order[:-1]):  # most files are in order: save a copy of everything
         docs, scores, pair_hashes = docs.gather(order), scores[order], pair_hashes[order]
-    return RunColumns(tag, topic_ids, offsets, docs, scores, pair_hashes)
+    return RunColumns(tag, topic_ids, offsets, docs, scores, pair_hashes), n_rows
 
 
 def read_fast(
@@ -283,7 +275,7 @@ def read_fast(
 ) -> RunColumns | None:
     """Return the run of lines of that layout; None if anything is wrong or unusual, which a slow pass must say."""
     try:
-        return _fast(source, limits, encoding, run_tag, layout)
+        return _fast(source, limits, encoding, run_tag, layout)[0]
     except (_NotFastError, BrokenFileError):
         return None
 
@@ -348,9 +340,29 @@ def read_columns(
 
     With a `run_tag` the run has that tag, whatever the tags of its lines.
     """
+    return read_first(source, name, 0, limits, encoding, run_tag)[0]
+
+
+def read_first(
+    source: Source,
+    name: str,
+    depth: int,
+    limits: Limits = RUN_LIMITS,
+    encoding: str = "",
+    run_tag: str = "",
+) -> tuple[RunColumns, int]:
+    """Return the beginning of a run and how many rows all of it has. All is validated, as by `read_columns`.
+
+    Of every topic the first ``depth`` rows are there, in their ranks, and perhaps some more behind them; at 0, all.
+
+    >>> import io
+    >>> first, n_rows = read_first(io.BytesIO(b"1 Q0 a 1 0.5 mine\\n1 Q0 b 2 0.7 mine\\n"), "example", 1)
+    >>> first.doc_ids.to_list(), n_rows
+    (['b'], 2)
+    """
     start = 0 if isinstance(source, str | os.PathLike) else source.tell()
     try:
-        return _fast(source, limits, encoding, run_tag)
+        return _fast(source, limits, encoding, run_tag, depth=depth)
     except (_NotFastError, BrokenFileError):
         if not isinstance(source, str | os.PathLike):
             source.seek(start)

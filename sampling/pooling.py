@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from judging.rankings import Rankings
-from judging.runs import PADDING, hash_tokens
+from judging.tokens import PADDING, hash_tokens
 from sampling.measures.families import FloatArray
 from sampling.measures.sparse import SparseRuns, from_dense
 from sampling.siphash import TEXT_BLOCK, hash_texts, laid_out

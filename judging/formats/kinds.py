@@ -51,12 +51,14 @@ class RunFormat(Format):
     """A file of one run.
 
     `read` gives the columns of a run, and `find_faults` adds to a file's faults; both take the run's tag, or "" for
-    the one that the file names. `names_run`: it names one.
+    the one that the file names. `names_run`: it names one. `read_first` takes a depth too, and gives a run's first
+    ranks and how many rows all of it has; None where only the whole file tells ranks.
     """
 
     holds = RUNS
     read: Callable[[RunFile, str], RunColumns]
     find_faults: Callable[[RunFile, str], None]
+    read_first: Callable[[RunFile, str, int], tuple[RunColumns, int]] | None = None
     names_run: bool = False
 
 

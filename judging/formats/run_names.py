@@ -17,7 +17,24 @@ DEFAULT = RUN_FORMATS[0]
 
 def read_named_run(form: RunFormat, file: RunFile, name: str = "") -> RunColumns:
     """Return the run of a file, under that name, or the one in the file, or that of the file."""
-    run = form.read(file, name)
+    return _with_name(form.read(file, name), file)
+
+
+def read_named_beginning(
+    form: RunFormat, file: RunFile, depth: int, name: str = ""
+) -> tuple[RunColumns, int]:
+    """Return the first ranks of a run, named as by `read_named_run`, and how many rows all of it has.
+
+    Of each topic ``depth`` ranks or more are there: all of them in a format that is only read as a whole.
+    """
+    if form.read_first is None:
+        whole = read_named_run(form, file, name)
+        return whole, len(whole.scores)
+    first, n_rows = form.read_first(file, name, depth)
+    return _with_name(first, file), n_rows
+
+
+def _with_name(run: RunColumns, file: RunFile) -> RunColumns:
     return run if run.run_tag else replace(run, run_tag=name_of_file(file.name))
 
 

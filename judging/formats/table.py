@@ -12,7 +12,7 @@ from judging.judgment_tables import read_crowd_labels, read_gold, read_pairs
 from judging.places import place_of_cell, place_of_field, place_of_object, place_of_umbrela
 from judging.run_objects import object_rows
 from judging.run_tables import RunFile, find_row_faults, msmarco_rows, read_msmarco, read_ranked, table_rows
-from judging.runs import RunColumns, find_faults, read_columns
+from judging.runs import RunColumns, find_faults, read_columns, read_first
 from judging.samples import PRELS, STRATA
 from judging.textfiles import Source
 from judging.trec import (
@@ -54,6 +54,10 @@ def _read_trec_run(file: RunFile, run_tag: str) -> RunColumns:
     return read_columns(file.source, file.name, file.limits, file.encoding, run_tag)
 
 
+def _read_first_of_trec(file: RunFile, run_tag: str, depth: int) -> tuple[RunColumns, int]:
+    return read_first(file.source, file.name, depth, file.limits, file.encoding, run_tag)
+
+
 def _find_trec_faults(file: RunFile, run_tag: str) -> None:
     if file.faults is not None:
         find_faults(file.source, file.name, file.faults, file.limits, file.encoding, run_tag)
@@ -69,6 +73,7 @@ RUN_FORMATS = (
         extensions=(".run", ".trec", ".res"),
         read=_read_trec_run,
         find_faults=_find_trec_faults,
+        read_first=_read_first_of_trec,
         write=trec_tables.write_run,
         names_run=True,
     ),

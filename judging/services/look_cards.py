@@ -14,13 +14,13 @@ from judging.import_choices import KINDS, LEFT_OUT, READING
 from judging.likely_encodings import encoding_candidates
 from judging.places import place_of_document, place_of_topic
 from judging.recognise import Recognition, doubts, recognise_file
-from judging.runs import RunColumns
 from judging.services.judgment_formats import DEFAULT_FORMAT, format_to_import, judgment_format
 from judging.services.look_ids import DOCUMENTS, TOPICS, Ids, Repeat, most_common
 from judging.services.look_parts import (
     LOOKS,
     Finding,
     Looking,
+    RunBeginning,
     RunReading,
     look_at_run,
     needs_of_run,
@@ -73,6 +73,10 @@ class _Listening:
         self._remember(self.named, what, kept)
         self.ids.needs(part, what, kept)
 
+    def needs_all(self, part: int, what: str, ids: list[str]) -> None:
+        self._remember(self.named, what, ids)
+        self.ids.needs_all(part, what, ids)
+
     def brings(self, part: int, what: str, ids: Any, first_ordinal: int) -> None:
         kept = list(ids)
         self._remember(self.brought, what, kept)
@@ -111,6 +115,8 @@ def look_at_parts(
     seen = {number: recognise_part(part, NamedIds()) for number, part in enumerate(parts)}
     first = [number for number in seen if _kind(seen[number], choices, parts[number]) in NAMES_OTHERS]
     runs = [number for number in first if _kind(seen[number], choices, parts[number]) == "runs"]
+    if len(first) == len(parts):
+        ids.only_named()
     readings = {number: _run_reading(seen[number], choices, parts[number]) for number in runs}
     for number, finding in _each_run(readings, listening):
         cards[number] = _card(parts[number], number, seen[number], choices, "runs", finding, listening)
@@ -178,18 +184,18 @@ def _run_reading(
 
 def _each_run(readings: Mapping[int, RunReading], ids: Ids) -> Iterator[tuple[int, Finding]]:
     """Read runs, given by number, two at a time; at most three are in memory."""
-    waiting: deque[tuple[int, Future[RunColumns | None]]] = deque()
+    waiting: deque[tuple[int, Future[RunBeginning | None]]] = deque()
 
     def finish_first() -> tuple[int, Finding]:
         number, future = waiting.popleft()
-        columns = future.result()
-        if columns is not None:
-            needs_of_run(columns, number, ids)
-        return number, look_at_run(readings[number], columns)
+        run = future.result()
+        if run is not None:
+            needs_of_run(run.columns, number, ids)
+        return number, look_at_run(readings[number], run)
 
     with ThreadPoolExecutor(N_READERS) as pool:
         for number, reading in readings.items():
-            waiting.append((number, pool.submit(reading.columns)))
+            waiting.append((number, pool.submit(reading.read_beginning)))
             if len(waiting) > N_READERS:
                 yield finish_first()
         while waiting:

@@ -3,6 +3,7 @@
 In the database they stand in temporary tables, so that memory does not grow with the files; without one, in sets.
 """
 
+import heapq
 import json
 from collections import Counter
 from collections.abc import Iterable
@@ -15,6 +16,7 @@ from judging.models import Collection
 
 SHOWN = 5  # ids that are named; the statements below say so too
 BATCH = 20_000
+MOST_REMEMBERED = 200_000  # ids of which it is remembered whether the collection has them
 TOPICS, DOCUMENTS = "topics", "documents"
 
 
@@ -46,6 +48,12 @@ class Ids(Protocol):
 
     def needs(self, part: int, what: str, ids: Iterable[str]) -> None:
         """A part names these."""
+
+    def needs_all(self, part: int, what: str, ids: list[str]) -> None:
+        """A part names these and no others, each once."""
+
+    def only_named(self) -> None:
+        """No part will bring anything: what a part needs can be settled when it is told."""
 
     def there(self, part: int, what: str) -> Some:
         """Return which the part brings and the collection has."""
@@ -81,6 +89,12 @@ class IdsInMemory:
 
     def needs(self, part: int, what: str, ids: Iterable[str]) -> None:
         self.needed.setdefault((part, what), {}).update(dict.fromkeys(ids))
+
+    def needs_all(self, part: int, what: str, ids: list[str]) -> None:
+        self.needs(part, what, ids)
+
+    def only_named(self) -> None:
+        pass
 
     def there(self, part: int, what: str) -> Some:
         return Some()
@@ -121,11 +135,19 @@ SELECT count(*) OVER (), ordinal, id FROM (
     FROM look_brought WHERE what = %(what)s) b
  WHERE turn > 1 AND part = %(part)s ORDER BY ordinal LIMIT 1
 """
+# All parts at once: there may be thousands of runs, and each would read the whole table.
 LACKING = """
-SELECT count(*), (array_agg(id ORDER BY id))[1:5] FROM (
-  SELECT DISTINCT id FROM look_needed b WHERE part = %(part)s AND what = %(what)s
-     AND NOT EXISTS (SELECT 1 FROM {table} k WHERE k.collection_id = %(collection)s AND k.{column} = b.id)
-  EXCEPT SELECT id FROM look_brought WHERE what = %(what)s) l
+SELECT part, count(*), array_agg(id ORDER BY id) FILTER (WHERE turn <= 5) FROM (
+  SELECT part, id, row_number() OVER (PARTITION BY part ORDER BY id) AS turn FROM (
+    SELECT DISTINCT part, id FROM look_needed n WHERE what = %(what)s
+       AND NOT EXISTS (SELECT 1 FROM {table} k WHERE k.collection_id = %(collection)s AND k.{column} = n.id)
+       AND NOT EXISTS (SELECT 1 FROM look_brought b WHERE b.what = %(what)s AND b.id = n.id)) l) m
+ GROUP BY part
+"""
+HAS_ANY = "SELECT EXISTS (SELECT 1 FROM {table} WHERE collection_id = %(collection)s)"
+NOT_THERE = """
+SELECT id FROM jsonb_array_elements_text(%(ids)s::jsonb) n (id)
+ WHERE NOT EXISTS (SELECT 1 FROM {table} k WHERE k.collection_id = %(collection)s AND k.{column} = n.id)
 """
 
 
@@ -137,18 +159,26 @@ class IdsInDatabase:
         self._brought: list[tuple[int, str, str, int]] = []
         self._needed: dict[tuple[int, str], list[str]] = {}
         self._n_needed = 0
+        self._settled: dict[tuple[int, str], Some] = {}
+        self._lacking: dict[str, dict[int, Some]] = {}
+        self._names: dict[str, set[str]] = {}
+        self._has_any: dict[str, bool] = {}
+        self._is_there: dict[str, dict[str, bool]] = {TOPICS: {}, DOCUMENTS: {}}
+        self._brings_nothing = False
         with connection.cursor() as cursor:
             cursor.execute("DROP TABLE IF EXISTS pg_temp.look_brought, pg_temp.look_needed")
             cursor.execute(TABLES)
         self._is_analysed = False
 
     def brings(self, part: int, what: str, ids: Iterable[str], first_ordinal: int) -> None:
+        self._lacking = {}
         for ordinal, one in enumerate(ids, first_ordinal):
             self._brought.append((part, what, one, ordinal))
             if len(self._brought) >= BATCH:
                 self._flush_brought()
 
     def needs(self, part: int, what: str, ids: Iterable[str]) -> None:
+        self._lacking = {}
         waiting = self._needed.setdefault((part, what), [])
         n_before = len(waiting)
         waiting.extend(ids)
@@ -156,36 +186,73 @@ class IdsInDatabase:
         if self._n_needed >= BATCH:
             self._flush_needed()
 
+    def only_named(self) -> None:
+        self._brings_nothing = True
+
+    def needs_all(self, part: int, what: str, ids: list[str]) -> None:
+        if not self._brings_nothing:
+            self.needs(part, what, ids)
+            return
+        lacking = self._not_there(what, ids)
+        self._settled[part, what] = Some(len(lacking), tuple(heapq.nsmallest(SHOWN, lacking)))
+
     def there(self, part: int, what: str) -> Some:
-        return self._some(THERE, part, what)
+        rows = self._rows(THERE, what, part=part)
+        return Some(rows[0][0], tuple(rows[0][1] or ()))
 
     def known_name(self, kind: str, name: str) -> Some:
-        runs, scores = self.collection.runs, self.collection.score_lists
-        rows: Any = runs.filter(run_id=name) if kind == "runs" else scores.filter(name=name)
-        return Some(1, (name,)) if rows.exists() else Some()
+        if kind not in self._names:
+            runs, scores = self.collection.runs, self.collection.score_lists
+            names = (
+                runs.values_list("run_id", flat=True)
+                if kind == "runs"
+                else scores.values_list("name", flat=True)
+            )
+            self._names[kind] = set(names)
+        return Some(1, (name,)) if name in self._names[kind] else Some()
 
     def twice(self, part: int, what: str) -> Repeat | None:
-        row = self._row(TWICE, part, what)
-        return Repeat(row[2], row[1], row[0]) if row else None
+        rows = self._rows(TWICE, what, part=part)
+        return Repeat(rows[0][2], rows[0][1], rows[0][0]) if rows else None
 
     def lacking(self, part: int, what: str) -> Some:
-        return self._some(LACKING, part, what)
+        if (part, what) in self._settled:
+            return self._settled[part, what]
+        if what not in self._lacking:
+            rows = self._rows(LACKING, what)
+            self._lacking[what] = {number: Some(n, tuple(first)) for number, n, first in rows}
+        return self._lacking[what].get(part, Some())
 
-    def _some(self, sql: str, part: int, what: str) -> Some:
-        n, first = self._row(sql, part, what) or (0, None)
-        return Some(n, tuple(first or ()))
+    def _not_there(self, what: str, ids: list[str]) -> list[str]:
+        """Return which of these the collection lacks; each is asked for once."""
+        if what not in self._has_any:
+            self._has_any[what] = self._answers(HAS_ANY, what)[0][0]
+        if not self._has_any[what]:
+            return ids
+        known = self._is_there[what]
+        if unknown := [one for one in ids if one not in known]:
+            absent = {row[0] for row in self._answers(NOT_THERE, what, ids=json.dumps(unknown))}
+            if len(known) + len(unknown) > MOST_REMEMBERED:
+                known = self._is_there[what] = {one: known[one] for one in ids if one in known}
+            known.update((one, one not in absent) for one in unknown)
+        return [one for one in ids if not known[one]]
 
-    def _row(self, sql: str, part: int, what: str) -> Any:
-        table, column = COLUMNS[what]
+    def _rows(self, sql: str, what: str, **named: Any) -> list[Any]:
+        """Return the rows of a question about what is in the tables."""
         self._flush_brought()
         self._flush_needed()
-        with connection.cursor() as cursor:
-            if not self._is_analysed:
+        if not self._is_analysed:
+            with connection.cursor() as cursor:
                 cursor.execute("ANALYZE look_brought, look_needed")
-                self._is_analysed = True
-            named: dict[str, Any] = {"part": part, "what": what, "collection": self.collection.pk}
+            self._is_analysed = True
+        return self._answers(sql, what, **named)
+
+    def _answers(self, sql: str, what: str, **named: Any) -> list[Any]:
+        table, column = COLUMNS[what]
+        with connection.cursor() as cursor:
+            named |= {"what": what, "collection": self.collection.pk}
             cursor.execute(sql.format(table=table, column=column), named)
-            return cursor.fetchone()
+            return list(cursor.fetchall())
 
     def _flush_brought(self) -> None:
         rows, self._brought = self._brought, []

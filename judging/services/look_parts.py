@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
+import polars as pl
 
 from judging.faults import Faults, TrecFormatError
 from judging.file_options import Changes, FileOptions
 from judging.formats.kinds import RunFormat
-from judging.formats.run_names import format_in, read_named_run
+from judging.formats.run_names import format_in, read_named_beginning
 from judging.records import DocumentRecord, read_documents
 from judging.run_tables import RunFile
 from judging.runs import RunColumns
@@ -140,6 +141,14 @@ def _document_records(look: Looking, finding: Finding) -> Iterator[DocumentRecor
 
 
 @dataclass(frozen=True)
+class RunBeginning:
+    """The first ranks of a run, and how many rows all of it has."""
+
+    columns: RunColumns
+    n_rows: int
+
+
+@dataclass(frozen=True)
 class RunReading:
     """How the run of a part is read."""
 
@@ -148,12 +157,13 @@ class RunReading:
     encoding: str = ""
     run_name: str = ""
 
-    def columns(self) -> RunColumns | None:
-        """Return the run; None of one that has faults, which are looked for in a pass of their own."""
+    def read_beginning(self) -> RunBeginning | None:
+        """Return the beginning of the run, all of which is checked; None where something is wrong in it."""
+        self.part.sha256()  # here, where another run may be read meanwhile; it is remembered
         try:
-            return read_named_run(self.form, self._file(None), self.run_name)
+            return RunBeginning(*read_named_beginning(self.form, self._file(None), DEPTH, self.run_name))
         except TrecFormatError:
-            return None
+            return None  # looked at once more, for all that is wrong
 
     def find_faults(self, faults: Faults) -> None:
         self.form.find_faults(self._file(faults), self.run_name)
@@ -162,13 +172,14 @@ class RunReading:
         return RunFile(self.part.path, self.part.name, encoding=self.encoding, faults=faults)
 
 
-def look_at_run(reading: RunReading, columns: RunColumns | None) -> Finding:
+def look_at_run(reading: RunReading, run: RunBeginning | None) -> Finding:
     """Return what is in a run that was read, or what is wrong in one that could not be."""
     finding = Finding(heads=("topic", "document", "rank", "score"))
-    if columns is None:
+    if run is None:
         reading.find_faults(finding.faults)
         return finding
-    finding.n_rows, finding.tag = len(columns.scores), columns.run_tag
+    columns = run.columns
+    finding.n_rows, finding.tag = run.n_rows, columns.run_tag
     for row in range(min(N_RECORDS, columns.offsets[1] if len(columns.offsets) > 1 else 0)):
         finding.show(columns.topic_ids[0], columns.doc_ids[row], row + 1, f"{columns.scores[row]:g}")
     return finding
@@ -176,23 +187,19 @@ def look_at_run(reading: RunReading, columns: RunColumns | None) -> Finding:
 
 def needs_of_run(columns: RunColumns, part: int, ids: Ids) -> None:
     """Tell the ids which topics a run names, and which documents in the first ranks of each."""
-    ids.needs(part, TOPICS, columns.topic_ids)
-    starts = columns.offsets[:-1]
-    first = [
-        np.arange(start, min(start + DEPTH, end))
-        for start, end in zip(starts, columns.offsets[1:], strict=True)
-    ]
-    rows = np.concatenate(first) if first else np.array([], dtype=np.int64)
-    ids.needs(part, DOCUMENTS, columns.doc_ids.gather(rows).unique())
+    ids.needs_all(part, TOPICS, list(columns.topic_ids))
+    ranks = np.arange(len(columns.scores)) - np.repeat(columns.offsets[:-1], np.diff(columns.offsets))
+    first = columns.doc_ids.filter(pl.Series(ranks < DEPTH))
+    ids.needs_all(part, DOCUMENTS, first.unique().to_list())
 
 
 def _runs(look: Looking) -> Finding:
     form = format_in(None, look.file_format)
     reading = RunReading(look.part, form, look.options.encoding, str(look.chosen.get("run_name") or ""))
-    columns = reading.columns()
-    if columns is not None:
-        needs_of_run(columns, look.number, look.ids)
-    return look_at_run(reading, columns)
+    run = reading.read_beginning()
+    if run is not None:
+        needs_of_run(run.columns, look.number, look.ids)
+    return look_at_run(reading, run)
 
 
 def _scores(look: Looking) -> Finding:

@@ -45,14 +45,17 @@ class Part:
     members: Sequence[Member] = ()
     fault: str = ""
     passed_over: Sequence[str] = field(default_factory=tuple)
+    digest: str = ""
 
     @property
     def n_files(self) -> int:
         return len(self.members) or 1
 
     def sha256(self) -> str:
-        with self.path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
+        if not self.digest:
+            with self.path.open("rb") as stream:
+                self.digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        return self.digest
 
 
 @contextmanager

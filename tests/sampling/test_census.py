@@ -1,6 +1,7 @@
 """A census: gold makes one pair exact, every other number keeps its probabilities, and nobody's promise falls."""
 
 import json
+from collections import OrderedDict
 from copy import deepcopy
 from io import StringIO
 from itertools import product
@@ -27,10 +28,14 @@ from sampling.frames import newest_draw
 from sampling.judged import Judged
 from sampling.measures.registry import parse_linear
 from sampling.models import AuditEntry
+from sampling.questions import Design
+from sampling.services import census_documents as service
 from sampling.services.audit_schedules import save_schedule
 from sampling.services.auditable import AuditRefused
 from sampling.services.auditing import audit, queue_audit
 from sampling.services.census_documents import census_documents
+from sampling.services.drawing import record_draw
+from sampling.services.layout import lay_out
 
 # Four judged items of three runs: A and B differ at the first two, A and C at the last three.
 WEIGHTS = {"A": [0.6, 0.3, 0.2, 0.0], "B": [0.1, 0.5, 0.2, 0.0], "C": [0.6, 0.0, 0.5, 0.4]}
@@ -227,6 +232,41 @@ def test_the_documents_of_a_census_are_those_that_count_and_lack_gold(campaign):
     # P@10 weighs all ranks alike: what both runs return counts for neither.
     same = census_documents(campaign, asked[0], parse_linear("P@10"), *asked[2:])
     assert set(same.lacking) == (set(returned(0)) ^ set(returned(1))) - known
+
+
+def test_what_is_remembered_of_a_question_is_nothing_that_can_change(tmp_path, transactional_db, monkeypatch):
+    campaign = make_campaign(tmp_path, kind="pool", budget=14)
+    people = [make_assessor(campaign, "ann"), make_assessor(campaign, "ben")]
+    runs = {run.run_id: run for run in Run.objects.filter(collection=campaign.collection)}
+
+    def found():
+        asked = (newest_draw(campaign), parse_linear("DCG@10"), runs["run0"], runs["run2"])
+        remembered = census_documents(campaign, *asked)
+        with monkeypatch.context() as patch:
+            patch.setattr(service, "_kept", OrderedDict())
+            assert census_documents(campaign, *asked) == remembered
+        return remembered
+
+    nothing = found()
+    assert nothing.n_unjudged == nothing.n_weighed
+    judge_all(campaign, people)
+    judged = found()
+    assert judged.n_unjudged < nothing.n_unjudged
+    gold = make_assessor(campaign, "greta", "gold")
+    audit(campaign=campaign, items_each_time=6, items_in_total=6, strategy="simple", seed=5)
+    assert 0 < found().n_awaited <= 6
+    judge_audit(campaign, gold)
+    assert len(found().lacking) < len(judged.lacking)
+    # A second batch, laid out topic by topic: each brings items, and makes older ones certain.
+    design = Design("pool", (), measure="DCG@10", depth=10, budget=42)
+    made = record_draw(campaign=campaign, design=design)
+    assert found().n_unjudged == judged.n_unjudged
+    for topic in TOPICS:
+        lay_out(draw=made, topic_ids=[topic])
+        judge_all(campaign, people)
+        found()
+    assert found().is_whole
+    assert not judged.is_whole
 
 
 def test_what_was_not_certain_to_be_drawn_or_is_not_judged_is_told(tmp_path, db):

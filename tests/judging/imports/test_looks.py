@@ -6,6 +6,7 @@ from journey_files import CORPUS, QRELS, RUNS, TOPICS
 from uploaded import card_of, kept, looked, looked_again, zip_of
 
 from judging.models import Import
+from judging.services import look_ids
 from judging.services.files import import_documents, import_topics
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -76,6 +77,23 @@ def test_what_the_collection_lacks_is_counted_for_runs_within_the_first_hundred_
     lacks = card_of(made, "a.run")["lacks"]
     assert (lacks["topics"]["n"], lacks["topics"]["first"]) == (1, ["t9"])
     assert lacks["documents"]["n"] == 99
+
+
+@pytest.mark.parametrize("remembered", [2, 1000])
+@pytest.mark.parametrize("beside", [{}, {"more.jsonl": '{"_id": "d7", "text": "x"}\n'}])
+def test_each_run_of_an_upload_lacks_its_own_documents(collection, tmp_path, monkeypatch, remembered, beside):
+    """Alone, and beside documents, which are looked at last."""
+    monkeypatch.setattr(look_ids, "MOST_REMEMBERED", remembered)
+    documents = "".join(f'{{"_id": "d{number}", "text": "x"}}\n' for number in (1, 2, 3, 4))
+    add(collection, tmp_path, topics="t0\tNeed\n", documents=documents)
+    returned = {"a": [1, 5, 2], "b": [3, 6, 5], "c": [1, 2, 3, 4], "d": [7, 8, 1]}
+    runs = {
+        f"{name}.run": "".join(f"t0 Q0 d{number} 1 {9 - number} {name}\n" for number in numbers)
+        for name, numbers in returned.items()
+    }
+    made = looked(collection, {**runs, **beside})
+    lacks = {name: card_of(made, f"{name}.run")["lacks"]["documents"]["first"] for name in returned}
+    assert lacks == {"a": ["d5"], "b": ["d5", "d6"], "c": [], "d": ["d8"] if beside else ["d7", "d8"]}
 
 
 def test_ids_of_the_same_upload_are_not_lacking(collection):
