@@ -15,6 +15,11 @@ QUESTION = {"measure": "P@5", "tolerance": 0.02, "cap": 90, "plan": 40, "batch":
 N_TOPICS, N_DOCS, DEPTH = 20, 30, 8
 
 
+def rows_of(path: Path) -> list[list[str]]:
+    """Return the rows of a CSV."""
+    return list(csv.reader(io.StringIO(path.read_text(), newline="")))
+
+
 @dataclass(frozen=True)
 class GateFiles:
     """Files of a gate in a folder, and the true grade of every pair."""

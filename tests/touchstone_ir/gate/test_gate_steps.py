@@ -1,14 +1,12 @@
 """A gate from its start to its verdict: what it asks for, what it says, and what it refuses."""
 
-import csv
-import io
 import json
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-from gate_files import GateFiles, contents, write_gate_files
+from gate_files import GateFiles, contents, rows_of, write_gate_files
 
 import touchstone_ir
 from analytics.estimation.sequences import always_valid_factor
@@ -30,10 +28,6 @@ def asked(files: GateFiles) -> Path:
     files.start()
     gates.next_batch(files.folder / "G", files.folder / "batch.csv")
     return files.folder / "batch.csv"
-
-
-def rows_of(path: Path) -> list[list[str]]:
-    return list(csv.reader(io.StringIO(path.read_text(), newline="")))
 
 
 def items_of(files: GateFiles) -> list[list[str]]:
@@ -395,8 +389,9 @@ def test_a_folder_without_a_gate_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_corpus_that_lacks_a_document_changes_nothing(files: GateFiles, asked: Path) -> None:
-    (files.folder / "corpus.jsonl").write_text('{"_id": "other", "text": "x"}\n')
-    before, batch = contents(files.folder / "G"), asked.read_bytes()
+    corpus, gate = files.folder / "corpus.jsonl", files.folder / "G"
+    corpus.write_text('{"_id": "other", "text": "x"}\n')
+    before = contents(gate), asked.read_bytes()
     with pytest.raises(InputRefused, match=r"corpus.jsonl: document .* is not there"):
-        gates.next_batch(files.folder / "G", asked, files.folder / "corpus.jsonl")
-    assert (contents(files.folder / "G"), asked.read_bytes()) == (before, batch)
+        gates.next_batch(gate, asked, corpus)
+    assert (contents(gate), asked.read_bytes()) == before
