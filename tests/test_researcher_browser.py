@@ -86,6 +86,7 @@ def test_from_results_to_a_downloaded_release_by_clicking_alone(chromium, web, c
         page.click("nav.page-tabs >> text=Releases")
         page.click("text=Make a release")
         page.fill("[name=authors]", "Ada B.")
+        page.fill("[name=licence]", "CC-BY-4.0")
         page.click("button:has-text('Make the release')")
         browser.says(page, "#making", "In preparation")
         assert work("release").state == Job.State.DONE
