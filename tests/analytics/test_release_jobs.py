@@ -65,6 +65,7 @@ def test_the_job_builds_the_release_with_estimates_of_exactly_its_judgments(tmp_
     judge_all(campaign, people)
     audit(campaign=campaign, items_each_time=12, items_in_total=12, seed=3)
     judge_audit(campaign, make_assessor(campaign, "gus", "gold"))
+    campaign.collection.runs.update(may_publish=True)
     release = run(make_release(campaign=campaign, version="1", actor=None))
     assert (release.state, release.job.state) == ("ready", "done")
     assert release.job.result["sha256"] == release.sha256

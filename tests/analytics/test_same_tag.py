@@ -131,6 +131,7 @@ def test_the_new_run_counts_as_any_late_run_and_moves_no_number(campaign, mara, 
 
 def test_a_release_of_before_stays_and_a_later_one_is_without_the_run(tmp_path, mara):
     campaign = audited(tmp_path)
+    campaign.collection.runs.update(may_publish=True)
     release = released(campaign)
     before = Path(release.file.path).read_bytes()
     assert run_ids(release) == ["run0", "run1", "run2"]  # the control
@@ -141,6 +142,7 @@ def test_a_release_of_before_stays_and_a_later_one_is_without_the_run(tmp_path, 
     assert "run1" not in opened(later).text("estimates.json")
     (tmp_path / "run1.run").write_text("t0 Q0 t0d05 1 9 run1\n")
     import_runs(collection=campaign.collection, files=[(tmp_path / "run1.run", "run1.run")])
+    campaign.collection.runs.update(may_publish=True)
     assert run_ids(released(campaign, "1.2")) == ["run0", "run1", "run2"]
     release.refresh_from_db()
     assert Path(release.file.path).read_bytes() == before

@@ -16,6 +16,7 @@ from small_campaign import RUNS, make_undrawn, returned
 
 from analytics.releases.folder import Folder
 from analytics.releases.services.facts import write_draws
+from analytics.releases.services.published_runs import HIDES_RUNS, PublishedRuns
 from analytics.services.forecast import _payload
 from analytics.services.reuse import ReuseQuestion, _prior, answer
 from judging.models import CollectionMember, Document, GoldAnswer, Topic
@@ -216,7 +217,7 @@ def test_a_forecast_by_a_job_belongs_to_the_gold_that_there_was(campaign):
 
 def test_a_release_holds_coefficients_and_the_number_of_gold_labels(campaign, tmp_path):
     made = draw(campaign=campaign, design=on(gold_collection()), seed=4)
-    (words,) = write_draws(campaign, Folder(tmp_path / "release"))
+    (words,) = write_draws(campaign, PublishedRuns.of(campaign, HIDES_RUNS), Folder(tmp_path / "release"))
     recorded = json.loads((tmp_path / "release" / "draws" / "draw-1.json").read_text())["parameters"]
     assert recorded["calibration"] == made.parameters["calibration"]
     assert recorded["calibrated_on"] == made.parameters["calibrated_on"]
