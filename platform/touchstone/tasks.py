@@ -58,7 +58,7 @@ def replace_files(context: jobs.Context) -> None:
     replace_by_job(context)
 
 
-@jobs.handler(ERASING_JUDGES, needs_room=False)
+@jobs.handler(ERASING_JUDGES)
 def _erase_judges(context: jobs.Context) -> None:
     """Take out of a closed campaign who judged there."""
     campaign = Campaign.objects.get(pk=context.payload["campaign"])
