@@ -52,6 +52,8 @@ class Strategy:
     takes_all : bool
         Whether everything with influence is taken, for a run or a pair that is named: such an audit has no size, and no
         schedule draws it (`sampling.audit_plan.Auditable.census`).
+    needs_checks : bool
+        Whether sizes say nothing without gold checks, which tell how often a grade is wrong.
     """
 
     key: str
@@ -62,6 +64,7 @@ class Strategy:
     learns: bool = False
     takes_topics: bool = False
     takes_all: bool = False
+    needs_checks: bool = False
 
 
 def _influence(judged: Judged, count: float) -> FloatArray:
@@ -134,12 +137,14 @@ STRATEGIES = (
         "Influence times error",
         "The same, and more documents with grades that gold checks show to be often wrong.",
         _risk,
+        needs_checks=True,
     ),
     Strategy(
         "neyman",
         "Neyman",
         "More documents with grades that say little about the true grade: good for all runs.",
         _neyman,
+        needs_checks=True,
     ),
     Strategy(
         "rare",

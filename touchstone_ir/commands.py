@@ -170,8 +170,7 @@ def _design(options: argparse.Namespace) -> int:
 
 def _draw(options: argparse.Namespace) -> int:
     made = draws.design_from_json(Path(options.design).read_text(encoding="utf-8"))
-    earlier = None if options.earlier is None else read_qrels(options.earlier)
-    return _write_pairs(draws.draw(made, seed=options.seed, earlier=earlier), options.out)
+    return _write_pairs(draws.draw(made, seed=options.seed, earlier=options.earlier), options.out)
 
 
 def _audit(options: argparse.Namespace) -> int:
@@ -183,8 +182,8 @@ def _audit(options: argparse.Namespace) -> int:
         n=options.n,
         seed=options.seed,
         strategy=options.strategy,
-        draw=None if options.draw is None else read_qrels(options.draw),
-        earlier=None if options.earlier is None else read_qrels(options.earlier),
+        draw=options.draw,
+        earlier=options.earlier,
     )
     return _write_pairs(found, options.out)
 

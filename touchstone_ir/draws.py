@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from analytics.estimation.samples import Labels
 from analytics.estimation.targets import TargetWeights
 from analytics.numbers.arrays import Floats
 from sampling.contrasts import Importance, default_sizes, importance
@@ -27,8 +26,8 @@ from sampling.questions import prior_of_runs, question_rows
 from sampling.strategies import DEFAULT_STRATEGY, STRATEGIES, strategy_probabilities
 from touchstone_ir.columns import InputRefused
 from touchstone_ir.measures import measures_of
-from touchstone_ir.numbers import runs_of
-from touchstone_ir.readers import read_qrels
+from touchstone_ir.numbers import judgments_of, runs_of
+from touchstone_ir.readers import read_pairs
 from touchstone_ir.samples import PAIR, arrays_of, knowledge_of
 
 AUDIT = "audit"  # the purpose of an audit's random numbers: independent of those of a draw of the same seed
@@ -231,7 +230,7 @@ def _drawn_pairs(pairs: pl.DataFrame, seed: int, purpose: str, earlier: Any, wha
     taken = pairs[poisson_draw(pairs["probability"].to_numpy(), numbers)]
     if earlier is None:
         return taken.with_columns(batch=pl.lit(1, dtype=pl.Int64))
-    before = read_qrels(earlier) if isinstance(earlier, str | Path) else earlier
+    before = read_pairs(earlier)
     before = before if "batch" in before.columns else before.with_columns(batch=pl.lit(1, dtype=pl.Int64))
     beyond = before.join(taken, on=PAIR, how="anti", maintain_order="left")
     if beyond.height:
@@ -281,8 +280,11 @@ def audit(
     InputRefused, ValueError
         As `touchstone_ir.estimate`; a strategy that files cannot serve; `n` below 1.
     """
-    known_keys = [one.key for one in STRATEGIES if not (one.learns or one.takes_topics or one.takes_all)]
-    known_keys = [key for key in known_keys if key not in ("risk", "neyman")]  # these need gold checks
+    known_keys = [
+        one.key
+        for one in STRATEGIES
+        if not (one.learns or one.takes_topics or one.takes_all or one.needs_checks)
+    ]
     if strategy not in known_keys:
         raise InputRefused(f"strategy must be one of {', '.join(known_keys)}, got {strategy!r}")
     if n < 1:
@@ -290,14 +292,15 @@ def audit(
     table = runs_of(runs)
     (parsed,) = measures_of(measure)
     linear = nearest_sum(parsed.name)
-    known = knowledge_of(_graded_pairs(labels), None, None if draw is None else pairs_of(draw), None)
+    known = knowledge_of(judgments_of(labels), None, judgments_of(draw, graded=False), None)
     arrays = arrays_of(table, known, parsed.last_rank, 1)
     if not arrays.judged.size:
         raise InputRefused("labels: none is of a pair that can be checked")
     weights = weights_of_runs(linear, arrays.returned, arrays.n_topics)
     pi = arrays.inclusion_probability
     own = TargetWeights(weights).over(arrays.judged).runs
-    bronze = np.rint(_mean_grades(arrays.labels)).astype(np.int64)
+    labelled = arrays.labels
+    bronze = np.rint(labelled.means(labelled.grade)).astype(np.int64)
     judged = Judged(
         question_influence(own, pi),
         pi,
@@ -309,18 +312,3 @@ def audit(
     chance = strategy_probabilities(strategy, judged, expected_count=float(n))
     pairs = arrays.frame.select(PAIR)[arrays.judged].with_columns(probability=chance)
     return _drawn_pairs(pairs, seed, AUDIT, earlier, "audit")
-
-
-def _mean_grades(labels: Labels) -> Floats:
-    return labels.means(labels.grade)
-
-
-def _graded_pairs(labels: Any) -> pl.DataFrame:
-    return labels if isinstance(labels, pl.DataFrame) and "grade" in labels.columns else read_qrels(labels)
-
-
-def pairs_of(given: Any) -> pl.DataFrame:
-    """Return a draw as a table: topic, doc, probability, whether its grades are filled in or not."""
-    if isinstance(given, pl.DataFrame):
-        return given
-    return read_qrels(given)

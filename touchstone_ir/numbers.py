@@ -10,7 +10,6 @@ import polars as pl
 from analytics import methods
 from analytics.estimation.claims import CLAIMS, Claim, claim_of
 from analytics.estimation.evidence import LinearTargets, Targets
-from analytics.methods import Method
 from analytics.numbers.arrays import Floats
 from analytics.numbers.basis import Basis
 from analytics.numbers.estimates import method_columns
@@ -20,7 +19,7 @@ from sampling.measures.families import Measure
 from sampling.measures.kinds import Kind
 from touchstone_ir.columns import InputRefused
 from touchstone_ir.measures import gains_of, measures_of, printed_name
-from touchstone_ir.readers import read_qrels, read_run
+from touchstone_ir.readers import RUN, read_pairs, read_qrels, read_run
 from touchstone_ir.results import Result, result_of
 from touchstone_ir.rows import MeasuredRuns, ResultRows
 from touchstone_ir.samples import FileArrays, Knowledge, arrays_of, knowledge_of
@@ -194,19 +193,17 @@ def basis_of(arrays: FileArrays, scale_gains: Floats) -> Basis:
 
 def runs_of(runs: Any) -> pl.DataFrame:
     """Return runs as a table, read where they are not yet."""
-    if isinstance(runs, pl.DataFrame) and {"run", "topic", "doc", "rank"} <= set(runs.columns):
+    if isinstance(runs, pl.DataFrame) and tuple(runs.columns) == RUN:
         return runs
     many = runs if isinstance(runs, list | tuple) else [runs]
     return read_run(*many)
 
 
 def judgments_of(given: Any, *, graded: bool = True) -> pl.DataFrame | None:
-    """Return judgments, or pairs without grades, as a table, read where they are not yet; None stays None."""
+    """Return judgments, or pairs whose grades may be missing, as a table that was checked; None stays None."""
     if given is None:
         return None
-    if isinstance(given, pl.DataFrame) and {"topic", "doc"} <= set(given.columns):
-        return given if not graded or "grade" in given.columns else read_qrels(given)
-    return read_qrels(given)
+    return read_qrels(given) if graded else read_pairs(given)
 
 
 def _truth(table: pl.DataFrame | None) -> pl.DataFrame | None:
@@ -228,7 +225,9 @@ def _measured_runs(
     targets = targets_of(basis, measure)
     # Where there is no gold the grades as given are all that is known, and then they are tested.
     as_given = replace(methods.NAIVE, is_tested=True)
-    rests_on_gold = known.gold is not None and not _is_refused(methods.REPORTED, measure)
+    rests_on_gold = (
+        known.gold is not None
+    )  # a measure that it cannot correct has a refusal, not a number of labels
     reported = method_columns(basis, methods.REPORTED if rests_on_gold else as_given, targets)
     beside = None
     if rests_on_gold and not known.has_gold_alone:
@@ -237,10 +236,6 @@ def _measured_runs(
         beside = reported
     name = printed_name(measure, arrays.relevant_grade)
     return MeasuredRuns(name, measure, reported, beside, _n_judged(targets, arrays), arrays, rests_on_gold)
-
-
-def _is_refused(method: Method, measure: Measure[Kind]) -> bool:
-    return method.refusal(measure) is not None
 
 
 def _n_judged(targets: Targets, arrays: FileArrays) -> Any:

@@ -153,6 +153,25 @@ def read_qrels(
     return _checked_judgments(frame, what)
 
 
+def read_pairs(source: Any) -> pl.DataFrame:
+    """Return pairs that were drawn, their grades filled in or not: topic, doc, probability; batch where given.
+
+    Raises
+    ------
+    InputRefused, ValueError
+        As `read_qrels`, but that grades may be missing.
+    """
+    if not isinstance(source, str | os.PathLike):
+        return _checked_pairs(table_of(source, value="probability"), "pairs")
+    frame = read_qrels(source)  # faults have their lines
+    with open(source, "rb") as stream:
+        names = stream.readline().decode("utf-8", "replace").strip().split(",")
+    if "batch" not in names:  # which formats of judgments do not keep
+        return frame
+    batch = table_of(pl.read_csv(os.fspath(source), columns=["batch"], infer_schema=False), value="batch")
+    return frame.with_columns(batch["batch"])
+
+
 def _map_grades(frame: pl.DataFrame, grades: Mapping[int, int | None]) -> pl.DataFrame:
     gone = [grade for grade, other in grades.items() if other is None]
     kept = frame.filter(~pl.col("grade").is_in(gone) | pl.col("grade").is_null())
@@ -162,6 +181,7 @@ def _map_grades(frame: pl.DataFrame, grades: Mapping[int, int | None]) -> pl.Dat
 
 def _checked_judgments(frame: pl.DataFrame, what: str) -> pl.DataFrame:
     require(frame, ("topic", "doc", "grade"), what)
+    _checked_pairs(frame, what)
     negative = frame.filter(pl.col("grade") < 0)
     if negative.height:
         grade = negative["grade"][0]
@@ -169,6 +189,12 @@ def _checked_judgments(frame: pl.DataFrame, what: str) -> pl.DataFrame:
             f"{what}: {negative.height} lines have the grade {grade}: say with grades= what it means, 0 for not "
             "relevant or None to leave the lines out"
         )
+    return frame
+
+
+def _checked_pairs(frame: pl.DataFrame, what: str) -> pl.DataFrame:
+    """Return the frame; InputRefused where an assessor has a pair twice, or where a probability is none."""
+    require(frame, ("topic", "doc"), what)
     by = [name for name in ("topic", "doc", "assessor") if name in frame.columns]
     twice = frame.select(by).is_duplicated()
     if twice.any():

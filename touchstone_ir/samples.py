@@ -119,6 +119,7 @@ def knowledge_of(
         _require_within(labels, draw, "labels", "was not drawn")
     if gold is None:
         return Knowledge(None if labels is None else _graded_pairs(labels), None, draw)
+    _require_once(gold)
     graded = _graded_pairs(gold)
     if labels is None:
         if "probability" not in gold.columns:
@@ -142,6 +143,15 @@ def knowledge_of(
     chance = graded.height / n_labelled
     uniform = graded.with_columns(probability=pl.lit(chance))
     return Knowledge(labels, uniform, draw, declaration_words(UNIFORM, graded.height, n_labelled))
+
+
+def _require_once(gold: pl.DataFrame) -> None:
+    twice = gold.select(PAIR).is_duplicated()
+    if twice.any():
+        row = gold.filter(twice).row(0, named=True)
+        raise InputRefused(
+            f"gold: document {row['doc']} of topic {row['topic']} has several grades: join them, as aggregate does"
+        )
 
 
 def _require_filled(gold: pl.DataFrame, labels: pl.DataFrame) -> None:
@@ -193,6 +203,7 @@ def arrays_of(runs: pl.DataFrame, known: Knowledge, depth: int, relevant_grade: 
         topics = sorted(returned_topics | set(known.draw["topic"].unique()))
     names = runs["run"].unique(maintain_order=True).to_list()
     near = runs.filter((pl.col("rank") <= depth) & pl.col("topic").is_in(topics)).select("run", *PAIR, "rank")
+    _require_ranks(near)
     frame = _frame(near, known)
     placed = near.join(frame.select(*PAIR, "item"), on=PAIR, how="left", maintain_order="left")
     run_place = pl.DataFrame({"run": names}).with_row_index("run_index")
@@ -257,6 +268,17 @@ def arrays_of(runs: pl.DataFrame, known: Knowledge, depth: int, relevant_grade: 
         topics=tuple(topics),
         assessors=labels.names,
     )
+
+
+def _require_ranks(near: pl.DataFrame) -> None:
+    """Refuse ranks that do not count from 1, each document and each rank once."""
+    wrong = near["rank"].min() is not None and int(near["rank"].min()) < 1  # type: ignore[arg-type]  # whole numbers
+    for names in (["run", *PAIR], ["run", "topic", "rank"]):
+        wrong = wrong or near.select(names).is_duplicated().any()
+    if wrong:
+        raise InputRefused(
+            "runs: a topic's ranks must count from 1, each once: read_run makes them from the scores"
+        )
 
 
 def _frame(near: pl.DataFrame, known: Knowledge) -> pl.DataFrame:

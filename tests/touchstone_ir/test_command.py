@@ -79,6 +79,12 @@ def test_a_design_is_drawn_and_topped_up(folder, tmp_path):
     first, second = tmp_path / "first.csv", tmp_path / "second.csv"
     assert run("draw", small, "--seed", 3, "-o", first) == 0
     assert run("draw", large, "--seed", 3, "--earlier", first, "-o", second) == 0
+    third = tmp_path / "third.csv"
+    assert run("design", a, b, "-m", "DCG@5", "--budget", 60, "-o", large) == 0
+    assert run("draw", large, "--seed", 3, "--earlier", second, "-o", third) == 0
+    with third.open(newline="") as lines:
+        batches = [row["batch"] for row in csv.DictReader(lines)]
+    assert [batches.count(number) > 0 for number in "123"] == [True, True, True]  # the file keeps them apart
     fill_in(second, truth)
     assert run("compare", a, b, "-m", "DCG@5", "--gold", second, "-o", tmp_path / "out") == 0
     assert "b is higher" in (tmp_path / "out").read_text()

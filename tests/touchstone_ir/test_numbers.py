@@ -213,6 +213,40 @@ def test_what_does_not_fit_is_refused_in_words(runs, labels, change, words):
         ts.compare(runs, "P@5", **{"labels": labels} | change)
 
 
+def test_tables_are_checked_as_files_are(world, runs, labels):
+    table = as_table(labels)
+    for given, words in [
+        ({"labels": pl.concat([table, table.head(1)])}, "judged twice"),
+        ({"labels": table.with_columns(grade=-pl.col("grade"))}, "have the grade"),
+        ({"gold": as_table(world[0], probability=pl.lit(1.5))}, r"within \(0, 1\]"),
+        ({"draw": table.select("topic", "doc", probability=pl.lit(2.0))}, r"within \(0, 1\]"),
+        ({"draw": pl.concat([table.head(2)] * 2).with_columns(probability=pl.lit(0.5))}, "judged twice"),
+    ]:
+        with pytest.raises(InputRefused, match=words):
+            ts.compare(runs, "P@5", **{"labels": table} | given)
+    two_experts = pl.concat(
+        [as_table(world[0], probability=pl.lit(0.5), assessor=pl.lit(name)) for name in "xy"]
+    )
+    with pytest.raises(InputRefused, match="has several grades"):
+        ts.compare(runs, "P@5", labels=table, gold=two_experts)
+
+
+def test_ranks_of_a_table_are_made_anew_or_must_count_from_1(runs, labels):
+    expected = ts.estimate(runs, "P@5", labels=labels).frame["value"].to_list()
+    from_0 = runs.select("run", "topic", "doc", pl.col("rank") - 1)
+    assert ts.estimate(from_0, "P@5", labels=labels).frame["value"].to_list() == expected
+    with pytest.raises(InputRefused, match="count from 1"):
+        ts.estimate(runs.with_columns(rank=pl.col("rank") - 1), "P@5", labels=labels)
+
+
+def test_a_measure_that_gold_cannot_correct_is_refused_and_has_its_value_as_given(world, runs, labels):
+    gold = as_table(world[0], probability=pl.lit(0.9))
+    row = ts.estimate(runs, "RR@10", labels=labels, gold=gold).frame.row(0, named=True)
+    assert (row["value"], row["verdict"]) == (None, "refused")
+    assert "corrected serves" in row["refusal"]
+    assert row["as_given"] == ts.estimate(runs, "RR@10", labels=labels).frame["value"][0]
+
+
 def test_gold_without_probabilities_is_refused_unless_it_is_declared_random(world, runs, labels):
     gold = as_table(world[0]).sample(80, seed=3)
     with pytest.raises(InputRefused, match="gold_chosen='uniform'"):
