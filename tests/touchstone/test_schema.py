@@ -42,6 +42,18 @@ def no_earlier_look():
     health.watch.forget()
 
 
+def change(*statements):
+    """Change the schema in the test's transaction.
+
+    A look at the schema lets its transaction wait 200 ms for a lock, and a test's transaction goes on after it: less
+    than the second after which PostgreSQL stops an autovacuum that is in the way.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL lock_timeout = '60s'")
+        for statement in statements:
+            cursor.execute(statement)
+
+
 @pytest.mark.django_db
 def test_the_expected_schema_is_what_the_migrations_make():
     """If this fails after a new migration: `make schema`, and read what it changes."""
@@ -54,8 +66,7 @@ def test_the_expected_schema_is_what_the_migrations_make():
 def test_what_is_missing_is_named_and_no_request_is_sent_here(what, client, capsys):
     assert client.get("/readyz").json()["checks"]["schema"] == "ok"
     sql, named = DROPPED[what]
-    with connection.cursor() as cursor:
-        cursor.execute(sql)
+    change(sql)
     with pytest.raises(CommandError) as refusal:
         call_command("prepare", check=True)
     assert refusal.value.returncode == 3
@@ -75,8 +86,10 @@ def test_in_another_schema_of_the_search_path_the_same_database_is_ready(name, c
         cursor.execute(f"SET LOCAL search_path TO {quoted}")
         assert schema.difference(connection).words() == []
         assert client.get("/readyz").json()["checks"]["schema"] == "ok"
-        cursor.execute("DROP TRIGGER judging_slot_done ON judging_slot")
-        cursor.execute("CREATE FUNCTION judging_more() RETURNS integer LANGUAGE sql RETURN 1")
+        change(
+            "DROP TRIGGER judging_slot_done ON judging_slot",
+            "CREATE FUNCTION judging_more() RETURNS integer LANGUAGE sql RETURN 1",
+        )
         missing, unexpected = schema.difference(connection).words()
         assert missing.startswith(DROPPED["trigger"][1])
         assert unexpected.startswith("not expected: function judging_more()")
@@ -87,8 +100,7 @@ def test_in_another_schema_of_the_search_path_the_same_database_is_ready(name, c
 
 @pytest.mark.django_db
 def test_a_trigger_that_is_switched_off_is_a_difference():
-    with connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE judging_slot DISABLE TRIGGER judging_slot_done")
+    change("ALTER TABLE judging_slot DISABLE TRIGGER judging_slot_done")
     missing, unexpected = schema.difference(connection).words()
     assert (missing[-9:], unexpected[-9:]) == ("enabled A", "enabled D")
 
@@ -96,13 +108,11 @@ def test_a_trigger_that_is_switched_off_is_a_difference():
 @pytest.mark.django_db
 def test_on_another_major_version_names_and_types_are_compared(monkeypatch):
     """The control: by wording, a trigger that is switched off is a difference; by name it is none."""
-    with connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE judging_slot DISABLE TRIGGER judging_slot_done")
+    change("ALTER TABLE judging_slot DISABLE TRIGGER judging_slot_done")
     assert schema.difference(connection)
     monkeypatch.setattr(schema, "major_version", lambda _: 17)
     assert not schema.difference(connection)
-    with connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE judging_judgment ALTER grade TYPE integer")
+    change("ALTER TABLE judging_judgment ALTER grade TYPE integer")
     assert schema.difference(connection).words() == [
         "missing: column judging_judgment.grade smallint",
         "not expected: column judging_judgment.grade integer",
@@ -111,8 +121,7 @@ def test_on_another_major_version_names_and_types_are_compared(monkeypatch):
 
 @pytest.mark.django_db
 def test_more_than_expected_is_told_and_a_rule_more_is_refused_unless_a_newer_version_made_it(client, capsys):
-    with connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE judging_topic ADD COLUMN colour text")
+    change("ALTER TABLE judging_topic ADD COLUMN colour text")
     call_command("prepare", check=True)
     assert "not expected: column judging_topic.colour text" in capsys.readouterr().err
     assert client.get("/readyz").json()["checks"]["schema"] == "ok", (
@@ -126,9 +135,10 @@ def test_more_than_expected_is_told_and_a_rule_more_is_refused_unless_a_newer_ve
 @pytest.mark.django_db
 def test_a_newer_version_may_redefine_what_the_older_one_knows_by_name(client, capsys):
     """The control: without the newer version's migration the same change is a difference, and nothing is served."""
-    with connection.cursor() as cursor:
-        cursor.execute("ALTER TABLE judging_slot DISABLE TRIGGER judging_slot_done")
-        cursor.execute("ALTER TABLE judging_judgment ALTER comment TYPE varchar(4000)")
+    change(
+        "ALTER TABLE judging_slot DISABLE TRIGGER judging_slot_done",
+        "ALTER TABLE judging_judgment ALTER comment TYPE varchar(4000)",
+    )
     assert client.get("/readyz").status_code == 503
     with pytest.raises(CommandError):
         call_command("prepare", check=True)
@@ -136,8 +146,7 @@ def test_a_newer_version_may_redefine_what_the_older_one_knows_by_name(client, c
     health.watch.forget()
     assert client.get("/readyz").status_code == 200
     call_command("prepare", check=True)
-    with connection.cursor() as cursor:
-        cursor.execute("DROP INDEX touchstone_job_listed")
+    change("DROP INDEX touchstone_job_listed")
     with pytest.raises(CommandError):
         call_command("prepare", check=True)
     assert "missing: index touchstone_job.touchstone_job_listed" in capsys.readouterr().err
