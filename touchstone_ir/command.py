@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from touchstone_ir.commands import BAD_INPUT, COMMANDS, DONE
+from touchstone_ir.grade_maps import joined_grades
 
 
 def parser() -> argparse.ArgumentParser:
@@ -27,7 +28,8 @@ def parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Do what the arguments say, and return the exit code."""
-    options = parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    options = parser().parse_args(list(joined_grades(given)))
     command = next(one for one in COMMANDS if one.name == options.command)
     try:
         return command.run(options)

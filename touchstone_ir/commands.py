@@ -12,6 +12,7 @@ import polars as pl
 from judging.formats import FORMATS, convert
 from touchstone_ir import draws, gate_command, numbers, plans, releases
 from touchstone_ir.columns import InputRefused
+from touchstone_ir.grade_maps import FLAG, OPTION, grade_map
 from touchstone_ir.measures import measures_of
 from touchstone_ir.printing import csv_text
 from touchstone_ir.readers import read_qrels, read_run
@@ -64,9 +65,7 @@ SEED = argument(
     "--seed", type=int, required=True, help="of the random numbers: the same seed, the same pairs"
 )
 EARLIER = argument("--earlier", metavar="CSV", help="what was drawn before with a smaller number")
-GRADE_MAP = argument(
-    "--grades", default="", metavar="MAP", help="what grades mean: -2=0,-1= (empty leaves the lines out)"
-)
+GRADE_MAP = argument(FLAG, **OPTION)
 EVIDENCE = (
     argument("--labels", metavar="FILE", help="a fallible judge's grades"),
     argument("--gold", metavar="FILE", help="grades that are right, with the probability of each"),
@@ -81,26 +80,6 @@ PRINTING = (
     OUT,
     argument("--plot", metavar="FILE", help="a picture as well: .svg, .pdf or .png"),
 )
-
-
-def grade_map(text: str) -> dict[int, int | None] | None:
-    """Return what grades are to mean.
-
-    >>> grade_map("-2=0,-1=")
-    {-2: 0, -1: None}
-    """
-    if not text:
-        return None
-    found: dict[int, int | None] = {}
-    for part in text.split(","):
-        grade, equals, meaning = part.partition("=")
-        try:
-            found[int(grade)] = int(meaning) if meaning.strip() else None
-        except ValueError as error:
-            raise InputRefused(f"--grades: {part!r} is not of the form -2=0 or -1=") from error
-        if not equals:
-            raise InputRefused(f"--grades: {part!r} is not of the form -2=0 or -1=")
-    return found
 
 
 def _evidence(options: argparse.Namespace) -> dict[str, Any]:

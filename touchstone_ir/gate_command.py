@@ -11,6 +11,7 @@ from pathlib import Path
 from analytics.planning.gating import BETTER
 from touchstone_ir.gate_state import OUTPUTS, GateState
 from touchstone_ir.gate_steps import answer, next_batch, start, status
+from touchstone_ir.grade_maps import FLAG, OPTION, grade_map
 
 BAD_INPUT = 2
 DESCRIPTION = (
@@ -41,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     start_step.add_argument(
         "--labels", required=True, type=Path, metavar="QRELS", help="a fallible judge's grades"
     )
+    start_step.add_argument(FLAG, **OPTION)
     start_step.add_argument(
         "--tolerance", type=float, default=0.0, help="how much worse is still not worse (0)"
     )
@@ -75,7 +77,8 @@ def _do_step(options: argparse.Namespace) -> GateState:
     folder, require = options.folder, options.require
     if options.step == "start":
         names = ("a", "b", "measure", "labels", "tolerance", "cap", "plan", "batch", "seed")
-        return start(folder, **{name: getattr(options, name) for name in names})
+        question = {name: getattr(options, name) for name in names}
+        return start(folder, **question, grades=grade_map(options.grades))
     if options.step == "next":
         return next_batch(folder, options.out, options.corpus, require=require)
     if options.step == "answer":

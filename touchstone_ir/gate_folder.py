@@ -7,13 +7,14 @@
     looks.jsonl     a line a complete batch: the corrected difference and its bounds
 
 A step reads all of this anew and refuses what does not fit together. It may be killed at any write and done again
-(`touchstone_ir.gate_storage`).
+(`touchstone_ir.gate_storage`), and no two go on at once (`touchstone_ir.gate_lock`).
 """
 
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +29,7 @@ from sampling.measures.registry import parse_linear
 from touchstone_ir.columns import InputRefused
 from touchstone_ir.gate_batches import batch_content, read_grades, require_pairs
 from touchstone_ir.gate_items import GatePairs, Pair, words_of
+from touchstone_ir.gate_lock import hold
 from touchstone_ir.gate_storage import append_line, make_folder, sha256_of, whole_lines, write_file
 
 FORMAT = 1
@@ -60,14 +62,12 @@ class GateFolder:
     Raises
     ------
     InputRefused
-        No gate is there; a file of it was altered, or a run or the labels since it started.
+        A file of it was altered, or a run or the labels since it started.
     """
 
     def __init__(self, folder: Path) -> None:
         self.path = folder
         described = folder / "gate.json"
-        if not described.is_file():
-            raise InputRefused(f"{folder}: no gate has started here (there is no gate.json)")
         try:
             content = described.read_bytes()
             self.question_sha256 = hashlib.sha256(content).hexdigest()
@@ -205,6 +205,17 @@ class GateFolder:
         return replace(look, value=found.value, standard_error=found.standard_error, low=low, high=high)
 
 
+@contextmanager
+def open_gate(folder: Path) -> Iterator[GateFolder]:
+    """Hold a gate that has started, with every look that a kill left out: no other step changes it meanwhile."""
+    if not (folder / "gate.json").is_file():
+        raise InputRefused(f"{folder}: no gate has started here (there is no gate.json)")
+    with hold(folder):
+        gate = GateFolder(folder)
+        gate.take_looks()
+        yield gate
+
+
 # -- the start ------------------------------------------------------------------------------------------------
 
 
@@ -223,15 +234,17 @@ def keep_question(folder: Path, described: dict[str, Any], pairs: GatePairs) -> 
     """Write a new gate, its question last; refused where another one is there."""
     content = json.dumps(described, indent=2).encode() + b"\n"
     path = folder / "gate.json"
-    if path.is_file():
-        differences = differing_keys(json.loads(path.read_bytes()), described)
-        if differences:
-            raise InputRefused(f"{path}: a gate with another question is here already: {differences}")
-        return
-    for part in (folder, folder / "batches", folder / "answers"):
-        make_folder(part)
-    write_file(folder / "pairs.csv", pairs.content)
-    write_file(path, content)
+    make_folder(folder)
+    with hold(folder):
+        if path.is_file():
+            differences = differing_keys(json.loads(path.read_bytes()), described)
+            if differences:
+                raise InputRefused(f"{path}: a gate with another question is here already: {differences}")
+            return
+        for part in (folder / "batches", folder / "answers"):
+            make_folder(part)
+        write_file(folder / "pairs.csv", pairs.content)
+        write_file(path, content)
 
 
 def differing_keys(there: dict[str, Any], asked_now: dict[str, Any]) -> str:

@@ -1,4 +1,7 @@
-"""The steps of a gate. Each may be repeated, and killed at any moment: done again it goes on where it was."""
+"""The steps of a gate. Each may be repeated, and killed at any moment: done again it goes on where it was.
+
+A step holds the folder, so steps at once come one after the other.
+"""
 
 import os
 from collections.abc import Mapping
@@ -12,9 +15,9 @@ from touchstone_ir.columns import InputRefused
 from touchstone_ir.gate_batches import batch_content, read_texts
 from touchstone_ir.gate_folder import (
     FORMAT,
-    GateFolder,
     describe_source,
     keep_question,
+    open_gate,
     question_of,
     require_answer,
 )
@@ -100,34 +103,31 @@ def next_batch(
     require : str
         "better": go on where B is merely not worse.
     """
-    gate = GateFolder(Path(folder))
-    gate.take_looks()
-    state = state_of(gate, require)
-    if state.open_batch is None:
+    with open_gate(Path(folder)) as gate:
+        state = state_of(gate, require)
+        if state.open_batch is None:
+            return state
+        pairs = gate.asked_pairs(state.open_batch)
+        texts = None if corpus is None else read_texts(Path(corpus), pairs)
+        gate.keep_batch(state.open_batch)
+        if out is not None:
+            target = Path(out).absolute()
+            make_folder(target.parent)
+            write_file(target, batch_content(pairs, texts=texts))
         return state
-    pairs = gate.asked_pairs(state.open_batch)
-    texts = None if corpus is None else read_texts(Path(corpus), pairs)
-    gate.keep_batch(state.open_batch)
-    if out is not None:
-        target = Path(out).absolute()
-        make_folder(target.parent)
-        write_file(target, batch_content(pairs, texts=texts))
-    return state
 
 
 def answer(folder: Name, batch_file: Name, *, require: str = "") -> GateState:
     """Take the grades of the batch that was asked for, and look."""
-    gate = GateFolder(Path(folder))
-    gate.take_looks()
-    batch, grades = require_answer(gate, Path(batch_file))
-    if batch > len(gate.answers):
-        gate.keep_answer(batch, grades)
-    gate.take_looks()
-    return state_of(gate, require)
+    with open_gate(Path(folder)) as gate:
+        batch, grades = require_answer(gate, Path(batch_file))
+        if batch > len(gate.answers):
+            gate.keep_answer(batch, grades)
+        gate.take_looks()
+        return state_of(gate, require)
 
 
 def status(folder: Name, *, require: str = "") -> GateState:
     """Return where the gate stands; a look that a kill left out is taken."""
-    gate = GateFolder(Path(folder))
-    gate.take_looks()
-    return state_of(gate, require)
+    with open_gate(Path(folder)) as gate:
+        return state_of(gate, require)

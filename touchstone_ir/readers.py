@@ -186,8 +186,8 @@ def _checked_judgments(frame: pl.DataFrame, what: str) -> pl.DataFrame:
     if negative.height:
         grade = negative["grade"][0]
         raise InputRefused(
-            f"{what}: {negative.height} lines have the grade {grade}: say with grades= what it means, 0 for not "
-            "relevant or None to leave the lines out"
+            f"{what}: {negative.height} lines have the grade {grade}: say with grades= (in a shell: --grades) what it "
+            "means, 0 for not relevant or None to leave the lines out"
         )
     return frame
 

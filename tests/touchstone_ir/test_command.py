@@ -8,8 +8,9 @@ import pytest
 
 import touchstone_ir as ts
 from touchstone_ir.command import main, parser
-from touchstone_ir.commands import COMMANDS, grade_map
+from touchstone_ir.commands import COMMANDS
 from touchstone_ir.description import description
+from touchstone_ir.grade_maps import grade_map
 
 N_TOPICS, N_DOCS = 10, 10
 
@@ -156,8 +157,26 @@ def test_a_result_of_refusals_alone_ends_with_5(folder, tmp_path):
 
 def test_grades_may_be_given_another_meaning():
     assert grade_map("-2=0,-1=") == {-2: 0, -1: None}
-    with pytest.raises(ValueError, match="is not of the form"):
-        grade_map("2")
+    assert grade_map("") is None
+    for wrong in ("2", "2=x", "1=0,1=2"):
+        with pytest.raises(ValueError, match=r"--grades: .*grade"):
+            grade_map(wrong)
+
+
+@pytest.mark.parametrize(
+    "spelled", [["--grades", "-2=0,-1="], ["--grades=-2=0,-1="], ["--grades", "1=1,-2=0,-1="]]
+)
+def test_a_map_of_grades_may_begin_with_a_negative_one(folder, tmp_path, capsys, spelled):
+    made, _ = folder
+    odd = tmp_path / "odd.qrels"
+    odd.write_text((made / "labels.qrels").read_text().replace(" 0\n", " -2\n"))
+    asked = ["estimate", made / "a.run", "-m", "P@5", "--output", "csv", "--labels"]
+    assert run(*asked, odd) == 2
+    assert "have the grade -2: say with grades= (in a shell: --grades)" in capsys.readouterr().err
+    assert run(*asked, odd, *spelled) == 0
+    mapped = capsys.readouterr().out
+    assert run(*asked, made / "labels.qrels") == 0
+    assert mapped == capsys.readouterr().out
 
 
 def test_the_description_has_what_the_parser_has():

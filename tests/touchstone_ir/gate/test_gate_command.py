@@ -53,3 +53,39 @@ def test_a_cap_below_20_starts_nothing(files: GateFiles, capsys: pytest.CaptureF
     assert main(["gate", "start", str(files.folder / "H"), *sources, *question]) == 2
     assert "cap must be at least 20: before that nothing is said, got 19" in capsys.readouterr().err
     assert not (files.folder / "H").exists()
+
+
+def test_grades_of_labels_may_be_given_another_meaning(
+    files: GateFiles, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = files.sources["labels"]
+    junk = files.folder / "junk.qrels"
+    junk.write_text(labels.read_text().replace(" 0\n", " -2\n").replace(" 1\n", " 7\n"))
+    sources = [
+        part for name, path in (files.sources | {"labels": junk}).items() for part in (f"--{name}", str(path))
+    ]
+    question = ["--measure", "P@5", "--cap", "90", "--plan", "40", "--batch", "60", "--seed", "7"]
+    start = ["gate", "start", str(files.folder / "H"), *sources, *question]
+    assert main(start) == 2
+    assert "have the grade -2: say with grades= (in a shell: --grades)" in capsys.readouterr().err
+    assert not (files.folder / "H").exists()
+    assert main([*start, "--grades", "-2=0,7=1"]) == 0
+    kept = json.loads((files.folder / "H" / "gate.json").read_text())
+    assert kept["grades"] == {"-2": 0, "7": 1}
+    assert (files.folder / "H" / "pairs.csv").read_bytes() == (files.folder / "G" / "pairs.csv").read_bytes()
+    assert main([*start, "--grades", "7=1,-2=0"]) == 0, "the same question"
+    capsys.readouterr()
+    assert main([*start, "--grades=-2=1,7=1"]) == 2
+    assert "another question is here already: grades is {'-2': 0, '7': 1} there" in capsys.readouterr().err
+    assert main([*start, "--grades", "7=one"]) == 2
+    assert "--grades: a grade map is like" in capsys.readouterr().err
+
+
+def test_labels_that_a_map_leaves_out_are_missing(
+    files: GateFiles, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sources = [part for name, path in files.sources.items() for part in (f"--{name}", str(path))]
+    question = ["--measure", "P@5", "--cap", "90", "--plan", "40", "--seed", "7", "--grades", "0="]
+    assert main(["gate", "start", str(files.folder / "H"), *sources, *question]) == 2
+    assert "llm.qrels: no label of document" in capsys.readouterr().err
+    assert not (files.folder / "H").exists()
