@@ -26,9 +26,8 @@ from analytics.estimation.estimate import (
 from analytics.estimation.gold_prediction import GoldPrediction
 from analytics.estimation.outside import OutsideGain
 from analytics.estimation.pseudolabels import PseudoLabels
+from analytics.estimation.ratio_words import empty_topics, no_interval
 from analytics.estimation.ratios import (
-    empty_topics,
-    no_interval,
     ratio_answer,
     ratio_values,
     ratio_values_of_topics,

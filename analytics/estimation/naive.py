@@ -20,7 +20,7 @@ from analytics.estimation.graded_labels import mean_on_stairs, stairs
 from analytics.estimation.importance import distinct_items
 from analytics.estimation.labels import JUDGE_BIAS
 from analytics.estimation.pseudolabels import pseudo_labels
-from analytics.estimation.ratios import needs_pool
+from analytics.estimation.ratio_words import needs_pool
 from analytics.estimation.targets import TargetWeights
 from analytics.estimation.topic_samples import SampledTopics
 from analytics.estimation.topics import over_topics_of

@@ -58,11 +58,28 @@ def missing_labels(n_labels: float, n_items: int, n_topics: int) -> int:
 
 
 def instead_of_one_step(missing: int) -> str:
-    """Return what serves where one step does not."""
-    return (
-        f"from {MACRO_SHARE:.0%} of the pool, or {MACRO_PER_TOPIC} a topic, the bootstrap serves: {missing} gold "
-        "labels are missing. A sum over documents, as DCG@10, has no such limit"
+    """Return what serves where one step does not: the bootstrap, from more labels or from as many that are spread.
+
+    >>> instead_of_one_step(383)[:79]
+    'from 20% of the pool, or 100 a topic, the bootstrap serves: 383 gold labels are'
+    """
+    serves = f"from {MACRO_SHARE:.0%} of the pool, or {MACRO_PER_TOPIC} a topic, the bootstrap serves"
+    what = (
+        f": {lacking_labels(missing)}"
+        if missing
+        else " where gold labels are spread evenly, some in every topic; there are enough by their number, so audit "
+        "evenly, as the strategy Simple does"
     )
+    return f"{serves}{what}. A sum over documents, as DCG@10, has no such limit"
+
+
+def lacking_labels(n_missing: int) -> str:
+    """Return in words how many gold labels are missing.
+
+    >>> lacking_labels(1), lacking_labels(2)
+    ('1 gold label is missing', '2 gold labels are missing')
+    """
+    return "1 gold label is missing" if n_missing == 1 else f"{n_missing} gold labels are missing"
 
 
 def refusal_by_size(measure: Measure[Ratio], size: AuditSize) -> Refusal | None:
@@ -96,7 +113,7 @@ def refusal_by_size(measure: Measure[Ratio], size: AuditSize) -> Refusal | None:
         return Refusal(f"{words}, got {predicted:.1f}; {instead}", missing)
     if size.n_labels < FEWEST_LABELS - ROUNDING:
         few = math.ceil(FEWEST_LABELS - size.n_labels)
-        return Refusal(f"{measure.name} needs {FEWEST_LABELS} gold labels: {few} are missing", few)
+        return Refusal(f"{measure.name} needs {FEWEST_LABELS} gold labels: {lacking_labels(few)}", few)
     most = MOST_LABELS if size.is_whole else MOST_OF_A_DRAW
     if size.n_labels > most + ROUNDING:
         words = f"{measure.name} in one step holds from {FEWEST_LABELS} to {MOST_LABELS} gold labels of a whole pool"

@@ -40,6 +40,7 @@ from analytics.estimation.ratio_parts import (
     numerator,
     ranked_items,
 )
+from analytics.estimation.ratio_words import no_interval
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Ratio, quotient
 
@@ -206,29 +207,6 @@ def _numerators(measure: Measure[Ratio], labels: PseudoLabels, ranks: ArrayLike)
     ]
 
 
-def empty_topics(n_empty: int) -> str:
-    """Return what is said of topics without a value, to follow other words; nothing of none.
-
-    >>> empty_topics(2)
-    '; 2 topics without a sampled relevant document count 0'
-    """
-    return f"; {n_empty} topics without a sampled relevant document count 0" if n_empty else ""
-
-
-def no_interval(measure: Measure[Ratio], *, is_foreign: bool = False) -> str:
-    """Return why a ratio without predictions has no interval; of a foreign sample no other ratio has one."""
-    words = f"no interval of {measure.name} holds, because of its bias"
-    return words if is_foreign else f"{words}; AP with predictions has one"
-
-
-def needs_pool(measure: Measure[Ratio]) -> Refusal:
-    """Return why a ratio has no number where the sample was imported without its pool."""
-    return Refusal(
-        f"{measure.name} needs a prediction of every pooled document, and an imported sample has none; "
-        "statAP needs none"
-    )
-
-
 def checked_ranks(labels: PseudoLabels, ranks: ArrayLike) -> Ints:
     """Return the ranks as [run, frame]; ValueError for other shapes, types or negative ranks."""
     rank = np.atleast_2d(np.asarray(ranks))
@@ -291,10 +269,14 @@ def _result(
     what = f"the mean of {measure.name} over topics"
     if not missing:
         return Refusal(f"{what} needs a prediction of what nobody judged. {words}")
-    if other is not None:
+    if other is not None and other.needed != 0:
         return Refusal(f"{other.reason}. {words}", other.needed)
-    reason = _too_few(labels, what, MACRO_PER_TOPIC, MACRO_SHARE)
-    return Refusal(f"{reason}, and some in every topic. {words}", missing)
+    reason = f"{_too_few(labels, what, MACRO_PER_TOPIC, MACRO_SHARE)}, and some in every topic"
+    n_without = _topics_without(labels)
+    if n_without == missing:  # there is nothing else
+        reason = f"{n_without} of {labels.n_topics} topics have no {labels.known_noun} item: {what} needs some in each"
+    before = "" if other is None else f"{other.reason}. Here: "
+    return Refusal(f"{before}{reason}. {words}", missing)
 
 
 def _micro(
@@ -335,13 +317,17 @@ def missing_for_micro(labels: PseudoLabels) -> int:
 
 def missing_for_macro(labels: PseudoLabels) -> int:
     """Return how many more known items a mean over topics needs, 0 if there are enough, and some in every topic."""
-    known = np.bincount(labels.topic_index[labels.judged[labels.counted]], minlength=labels.n_topics)
-    pooled = np.bincount(labels.topic_index, minlength=labels.n_topics)
-    without = int(np.count_nonzero((pooled > 0) & (known == 0)))
     enough = _enough(labels, MACRO_PER_TOPIC, MACRO_SHARE)
     even = min(labels.spread_evenly, float(labels.counted.sum()))
     uneven = 0 if labels.is_census or even >= ABOUT * enough else math.ceil(enough - even)
-    return max(without, uneven, missing_for_micro(labels))
+    return max(_topics_without(labels), uneven, missing_for_micro(labels))
+
+
+def _topics_without(labels: PseudoLabels) -> int:
+    """Return how many topics have a pool and no known item."""
+    known = np.bincount(labels.topic_index[labels.judged[labels.counted]], minlength=labels.n_topics)
+    pooled = np.bincount(labels.topic_index, minlength=labels.n_topics)
+    return int(np.count_nonzero((pooled > 0) & (known == 0)))
 
 
 def is_too_few(n_known: int, n_topics: int, n_items: int) -> bool:

@@ -21,11 +21,9 @@ from analytics.estimation.importance import distinct_items
 from analytics.estimation.labels import JUDGE_BIAS
 from analytics.estimation.one_step import stair_phases
 from analytics.estimation.pseudolabels import PseudoLabels, corrected_pseudo_labels, pseudo_labels
+from analytics.estimation.ratio_words import empty_topics, needs_pool, no_interval
 from analytics.estimation.ratios import (
     RatioAnswer,
-    empty_topics,
-    needs_pool,
-    no_interval,
     ratio_answer,
     ratio_values,
 )
@@ -142,11 +140,10 @@ def _linear(
         nothing = "the run returns nothing for the topics of the release: its value is 0"
         return _all_refused(plain, Refusal(nothing))
     topics = (parts_as_given, parts_audited)
-    per_topic = {topic: dict(values) for topic, values in plain.by_topic.items()}
-    for name, result, parts in zip(("estimate", "corrected"), (estimate, audited), topics, strict=True):
-        if isinstance(result, Estimate):
-            for topic, part in zip(facts.topics, (parts * n_topics).tolist(), strict=True):
-                per_topic.setdefault(topic, {})[name] = part
+    known_parts = [
+        parts * n_topics if isinstance(result, Estimate) else None
+        for result, parts in zip((estimate, audited), topics, strict=True)
+    ]
     return replace(
         plain,
         estimator=estimator,
@@ -154,8 +151,23 @@ def _linear(
         corrected=audited,
         estimate_over_topics=_over_topics(estimate, topics[0], ("drawing", "topics"), most),
         corrected_over_topics=_over_topics(audited, topics[1], (*_sources(audited), "topics"), most),
-        by_topic=per_topic,
+        by_topic=_with_parts(plain.by_topic, facts.topics, *known_parts),
     )
+
+
+def _with_parts(
+    by_topic: Mapping[str, Mapping[str, float]],
+    topics: Sequence[str],
+    estimate: Floats | None,
+    corrected: Floats | None,
+) -> dict[str, dict[str, float]]:
+    """Return the values of topics with those whose means are the estimate and the corrected number, where known."""
+    found = {topic: dict(values) for topic, values in by_topic.items()}
+    for name, parts in (("estimate", estimate), ("corrected", corrected)):
+        if parts is not None:
+            for topic, part in zip(topics, parts.tolist(), strict=True):
+                found.setdefault(topic, {})[name] = part
+    return found
 
 
 def _sources(result: Result) -> tuple[str, ...]:
@@ -262,11 +274,13 @@ def _ratio(
         refused = needs_pool(parsed)
     elif not measure.gains.any():
         refused = audited = Refusal("no grade of this scale has a gain above 0: nothing to divide by")
-    estimate, over = (
-        (refused, none) if refused else _both(_ratio_as_given(sampled, measure, parsed, ranks, known.gain))
+    estimate, over, parts = (
+        (refused, none, None)
+        if refused
+        else _of_run(_ratio_as_given(sampled, measure, parsed, ranks, known.gain))
     )
-    corrected, audited_over = (
-        (audited, none) if audited else _both(ratio_audited(sampled, measure, parsed, ranks, known))
+    corrected, audited_over, audited_parts = (
+        (audited, none, None) if audited else _of_run(ratio_audited(sampled, measure, parsed, ranks, known))
     )
     return replace(
         plain,
@@ -274,15 +288,18 @@ def _ratio(
         estimate_over_topics=over,
         corrected=corrected,
         corrected_over_topics=audited_over,
+        by_topic=_with_parts(plain.by_topic, facts.topics, parts, audited_parts),
     )
 
 
-def _both(answer: RatioAnswer) -> tuple[Result, Result]:
-    """Return the ratio of the only run, for these topics and with the topics as a sample."""
+def _of_run(answer: RatioAnswer) -> tuple[Result, Result, Floats | None]:
+    """Return the ratio of the only run, for these topics and with the topics as a sample, and its values of topics."""
     found, values = answer.results[0], answer.topic_values
+    if isinstance(found, Refusal):
+        return found, found, None
     if values is None:
-        return found, found if isinstance(found, Refusal) else Refusal("the values of topics are not known")
-    return found, _over_topics(found, values[0] / values.shape[1], ("topics",), 0.0)
+        return found, Refusal("the values of topics are not known"), None
+    return found, _over_topics(found, values[0] / values.shape[1], ("topics",), 0.0), values[0]
 
 
 def _ratio_as_given(

@@ -70,7 +70,7 @@ def test_few_audited_items_and_items_without_a_chance_are_refused():
     ("name", "size", "words", "needed"),
     [
         ("nDCG@10", (150, 3161, 50, 520), None, None),
-        ("nDCG@10", (99.5, 3161, 50, 520), "nDCG@10 needs 100 gold labels: 1 are missing", 1),
+        ("nDCG@10", (99.5, 3161, 50, 520), "nDCG@10 needs 100 gold labels: 1 gold label is missing", 1),
         (
             "nDCG@10",
             (250, 3161, 50, 520),
@@ -103,7 +103,13 @@ def test_few_audited_items_and_items_without_a_chance_are_refused():
             "AP@10 has no interval from few gold labels; .* 20% of the pool",
             483,
         ),
-        ("R@10", (1000, 3161, 50, 520), "R@10 has no interval from few gold labels", 0),
+        (
+            "R@10",
+            (1000, 3161, 50, 520),
+            "R@10 has .* spread evenly, some in every topic; there are enough by their number, so audit evenly, as the",
+            0,
+        ),
+        ("R@10", (632.5, 3161, 50, 520), "the bootstrap serves: 1 gold label is missing. A sum", 1),
     ],
 )
 def test_limits_are_known_in_advance_and_say_what_is_missing(name, size, words, needed):
@@ -112,6 +118,7 @@ def test_limits_are_known_in_advance_and_say_what_is_missing(name, size, words, 
         assert found is None
     else:
         assert re.search(words, found.reason)
+        assert not re.search(r"\b0 gold labels", found.reason)
         assert found.needed == needed
 
 

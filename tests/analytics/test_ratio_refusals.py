@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from ratio_samples import AP, GAINS, NDCG, sampled
 
 from analytics.estimation.estimate import Estimate, Refusal
+from analytics.estimation.one_step_limits import AuditSize, refusal_by_size
 from analytics.estimation.pseudolabels import census
 from analytics.estimation.ratios import ratio_estimates
 from sampling.measures.registry import parse_ratio
@@ -197,11 +198,11 @@ def test_below_100_known_items_the_interval_is_wider_than_the_normal_one():
     assert everything.high - everything.value == pytest.approx(1.959964 * everything.standard_error, rel=1e-6)
 
 
-def audited_in_part(chance, *, with_prediction=True):
-    """Return labels of a whole pool, 8 topics of 100 documents, audited with these chances."""
+def audited_in_part(chance, *, with_prediction=True, spared=0):
+    """Return labels of a whole pool, 8 topics of 100 documents, audited with these chances, but the first ones not."""
     rng = np.random.default_rng(31)
     n = 800
-    grade, audited = rng.integers(0, 2, size=n), rng.random(n) < chance
+    grade, audited = rng.integers(0, 2, size=n), (rng.random(n) < chance) & (np.arange(n) >= spared)
     after = {"after": np.full((1, n), 0.4)} if with_prediction else {}
     return corrected_labels(
         prediction=np.full(n, 0.4),
@@ -233,3 +234,35 @@ def test_an_audit_of_few_documents_and_many_ranks_counts_as_evenly_spread_labels
     # The control: a release without predictions knows no such limit.
     before = audited_in_part(uneven, with_prediction=False)
     assert isinstance(ratio_estimates(parse_ratio("nDCG@10"), before, ranks, seed=1)[0], Estimate)
+
+
+def test_gold_that_is_enough_by_number_and_unevenly_spread_is_said_to_be_so():
+    uneven = np.tile(np.r_[np.full(25, 0.85), np.full(75, 0.05)], 8)
+    ranks = np.tile(np.r_[np.arange(1, 26), np.zeros(75, dtype=np.int64)], (2, 8))
+    measure, labels = parse_ratio("nDCG@10"), audited_in_part(uneven)
+    in_advance = refusal_by_size(measure, AuditSize(float(uneven.sum()), 800, 8, 320))
+    assert in_advance.needed == 0
+    found = ratio_estimates(measure, labels, ranks, seed=1, few_labels=[in_advance] * 3)
+    for refused in found[:2]:
+        assert refused.reason.startswith("nDCG@10 in one step needs 50 topics, got 8; from 20% of the pool")
+        assert "there are enough by their number, so audit evenly" in refused.reason
+        assert "Here: audited items that are spread too unevenly for the mean of nDCG@10" in refused.reason
+        assert "0 gold labels" not in refused.reason
+        assert refused.needed > 0
+    # The control: where labels are missing in advance, their number is all that is said.
+    few = refusal_by_size(measure, AuditSize(100, 800, 8, 320))
+    told = ratio_estimates(measure, labels, ranks, seed=1, few_labels=[few] * 3)[0]
+    assert "60 gold labels are missing" in told.reason
+    assert "Here:" not in told.reason
+    assert told.needed == 60
+
+
+def test_a_topic_without_gold_is_named_as_what_is_missing():
+    even = np.full(800, 0.25)
+    ranks = np.tile(np.r_[np.arange(1, 26), np.zeros(75, dtype=np.int64)], (2, 8))
+    labels = audited_in_part(even, spared=100)
+    refused = ratio_estimates(parse_ratio("nDCG@10"), labels, ranks, seed=1)[0]
+    assert refused.reason.startswith(
+        "1 of 8 topics have no audited item: the mean of nDCG@10 over topics needs some in each. Its micro form"
+    )
+    assert refused.needed == 1

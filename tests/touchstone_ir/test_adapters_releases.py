@@ -6,6 +6,7 @@ import json
 import ir_measures
 import numpy as np
 import pytest
+from small_campaign import true_grade
 from small_release import made_once, unpacked
 
 import touchstone_ir as ts
@@ -34,7 +35,7 @@ def lines_of(release, run_id):
     return list(ir_measures.read_trec_run(str(path)))
 
 
-@pytest.mark.parametrize("name", ["P@10", "DCG@10", "RBP(p=0.8)@10"])
+@pytest.mark.parametrize("name", ["P@10", "DCG@10", "RBP(p=0.8)@10", "nDCG@10", "AP@10", "R@10"])
 @pytest.mark.parametrize("form", ["folder", "zip"])
 def test_the_mean_is_the_corrected_number_of_the_release(release, qrels, tmp_path, name, form):
     place = release
@@ -51,16 +52,54 @@ def test_the_mean_is_the_corrected_number_of_the_release(release, qrels, tmp_pat
         assert measure.calc_aggregate(qrels, lines_of(release, run)) == pytest.approx(value, abs=1e-12)
 
 
-def test_numbers_without_parts_are_refused_with_the_reason(release, qrels):
+@pytest.mark.parametrize(
+    ("name", "by_grades"),
+    [("nDCG@10", ir_measures.nDCG(gains={1: 1, 2: 2, 3: 3}) @ 10), ("AP@10", ir_measures.AP @ 10)],
+)
+def test_parts_of_ratios_are_true_values_where_everything_was_drawn_and_audited(tmp_path, name, by_grades):
+    folder = unpacked(made_once(budget=42, audited=42), tmp_path / "releases")
+    given = [json.loads(line) for line in (folder / "items.jsonl").read_text().splitlines()]
+    truth = [
+        ir_measures.Qrel(one["topic_id"], one["doc_id"], true_grade(one["topic_id"], one["doc_id"]))
+        for one in given
+        if one["in_frame"]
+    ]
+    measure = ir_measure(name, release=folder)
+    for run in RUNS:
+        lines = lines_of(folder, run)
+        expected = {one.query_id: one.value for one in by_grades.iter_calc(truth, lines)}
+        found = {one.query_id: one.value for one in measure.iter_calc(truth, lines)}
+        assert found == pytest.approx(expected, abs=1e-12)
+        assert len(set(found.values())) > 1
+
+
+def test_the_t_of_two_runs_parts_is_that_of_the_topics(release, qrels):
     measure = ir_measure("nDCG@10", release=release)
-    with pytest.raises(InputRefused, match="a release has values of topics of sums over documents alone"):
-        measure.calc_aggregate(qrels, lines_of(release, "run0"))
+    (row,) = ts.evaluate(release, ["run0", "run2"], "nDCG@10", against="run2").frame.iter_rows(named=True)
+    by_topic = [
+        {one.query_id: one.value for one in measure.iter_calc(qrels, lines_of(release, run))}
+        for run in ("run0", "run2")
+    ]
+    differences = [by_topic[0][topic] - by_topic[1][topic] for topic in by_topic[0]]
+    assert np.mean(differences) == pytest.approx(row["value"], abs=1e-12)
+    assert np.std(differences, ddof=1) / np.sqrt(3) <= row["standard_error"] * (1 + 1e-12), "never narrower"
+
+
+def test_numbers_without_parts_are_refused_with_the_reason(release, qrels):
     few = ir_measure("P@5", release=release)
     assert ts.evaluate(release, "run2", "P@5").frame["n_gold"].to_list() == [0]
     with pytest.raises(
         InputRefused, match=r"P@5 has no corrected parts by topic: .* audited items .* at least 10"
     ):
         few.calc_aggregate(qrels, lines_of(release, "run2"))
+
+
+def test_a_ratio_from_too_few_gold_labels_is_refused(tmp_path):
+    folder = unpacked(made_once(audited=7), tmp_path / "releases")
+    qrels = list(ir_measures.read_trec_qrels(str(folder / "qrels.txt")))
+    assert ts.evaluate(folder, "run0", "nDCG@10").frame["n_gold"].to_list() == [0]
+    with pytest.raises(InputRefused, match=r"nDCG@10 has no corrected parts by topic: .* audited items"):
+        ir_measure("nDCG@10", release=folder).calc_aggregate(qrels, lines_of(folder, "run0"))
 
 
 def test_a_release_without_an_audit_corrects_nothing(tmp_path):

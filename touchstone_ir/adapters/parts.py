@@ -140,17 +140,16 @@ class ReleaseParts:
         Raises
         ------
         InputRefused
-            The release corrects no such number, or knows no values of its topics.
+            The release corrects no such number; the words are those of `touchstone_ir.evaluate`.
         """
         ((_, ranking),) = rankings_of(run).items()
         given = (ranking, scored_run(ranking), self.judged)
         (found,) = evaluate_ranking(self.sampled, self.about, [self.measure], *given)
-        reason = "a release has values of topics of sums over documents alone"
         if not isinstance(found.corrected, Estimate):
-            reason = found.corrected.reason
+            raise InputRefused(f"{self.name} has no corrected parts by topic: {found.corrected.reason}")
         parts = {
             topic: values["corrected"] for topic, values in found.by_topic.items() if "corrected" in values
         }
         if not parts or found.largest is None:
-            raise InputRefused(f"{self.name} has no corrected parts by topic: {reason}")
+            raise InputRefused(f"{self.name} has no corrected parts by topic: it has no values of topics")
         return TopicParts(parts, found.largest)
