@@ -7,6 +7,7 @@ import json
 import pytest
 
 import touchstone_ir as ts
+from touchstone_ir.columns import InputRefused
 from touchstone_ir.command import main, parser
 from touchstone_ir.commands import COMMANDS
 from touchstone_ir.description import description
@@ -105,6 +106,37 @@ def test_a_plot_is_written_beside_the_result(folder, tmp_path):
     ]
     assert run("compare", made / "a.run", made / "b.run", *asked) == 0
     assert (tmp_path / "x.svg").read_text().startswith("<svg")
+
+
+def test_a_ranking_is_drawn_as_the_chances_of_its_ranks_and_what_has_no_picture_says_so(folder, tmp_path):
+    made, _ = folder
+    runs, labels = [made / "a.run", made / "b.run"], made / "labels.qrels"
+    asked = [
+        "rank",
+        *runs,
+        "-m",
+        "P@5",
+        "--labels",
+        labels,
+        "--output",
+        "json",
+        "-o",
+        tmp_path / "ranks.json",
+    ]
+    assert run(*asked, "--plot", tmp_path / "ranks.svg") == 0
+    picture = (tmp_path / "ranks.svg").read_text()
+    assert "Ranks in P(rel=1)@5" in picture
+    found = ts.rank(runs, "P@5", labels=labels).frame
+    for name, chances in found.select("run", "rank_probabilities").iter_rows():
+        assert f">{name}<" in picture
+        assert all(f">{100 * chance:.0f}<" in picture for chance in chances if 0.01 < chance < 0.99)
+    judged = ts.read_qrels(labels).to_dict(as_series=False)
+    twice = {name: values * 2 for name, values in judged.items()}
+    twice["assessor"] = ["ann"] * len(judged["topic"]) + ["ben"] * len(judged["topic"])
+    for without in (ts.agreement(twice), ts.plan(ts.estimate(runs, "P@5", labels=labels), half_width=0.1)):
+        with pytest.raises(InputRefused, match=f"a {without.kind} has no picture"):
+            without.plot(tmp_path / "none.svg")
+    assert not (tmp_path / "none.svg").exists()
 
 
 def test_a_file_is_converted_by_its_ending(folder, tmp_path):

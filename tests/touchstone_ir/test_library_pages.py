@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from lxml import etree
 
 import touchstone_ir as ts
 import touchstone_ir.adapters as ta
@@ -26,7 +27,9 @@ from touchstone_ir.results import COLUMNS
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DATA = REPOSITORY / "docs" / "examples" / "data"
-PAGES = ("library", "how-to")
+PAGES = ("library", "how-to", "gallery")
+PICTURES = REPOSITORY / "docs" / "images"
+LARGEST_PICTURE = 16_000  # bytes
 BLOCK = re.compile(r"(?:^    .*\n|^\n(?=    ))+", re.MULTILINE)
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
@@ -94,6 +97,28 @@ def test_what_a_page_shows_is_what_comes_out(page, folder):
     text = (REPOSITORY / "docs" / f"{page}.md").read_text()
     assert sum(text.count(sign) for sign in (">>> ", "    $ ")) > 5
     assert "\n\n".join(differences(text)) == ""
+
+
+def words_of(picture: Path) -> list[str]:
+    """Return all texts of an SVG: its title, its description with the numbers, what stands on axes."""
+    return [text.strip() for text in etree.parse(picture).getroot().itertext() if text.strip()]
+
+
+def test_the_pictures_of_the_gallery_are_those_that_its_lines_draw(folder):
+    text = (REPOSITORY / "docs" / "gallery.md").read_text()
+    assert differences(text) == []
+    shown = re.findall(r"\(images/(gallery-[a-z]+\.svg)\)", text)
+    assert shown == re.findall(r'\.plot\("([^"]+)"\)', text)
+    assert set(shown) == {path.name for path in PICTURES.glob("gallery-*")}
+    for name in shown:
+        assert words_of(PICTURES / name) == words_of(folder / name), f"{name}: draw it anew"
+        assert (PICTURES / name).stat().st_size < LARGEST_PICTURE
+        assert '<rect width="100%" height="100%" fill="#fffdf9"/>' in (PICTURES / name).read_text(), (
+            "dark letters need a light ground wherever the page is shown"
+        )
+    assert words_of(PICTURES / shown[0]) != words_of(PICTURES / shown[1]), (
+        "the control: words tell pictures apart"
+    )
 
 
 def test_a_planted_number_and_a_planted_line_are_seen(folder):
