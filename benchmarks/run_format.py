@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from parts import mapped_runs
 
 from judging.rankings import pack_run, rankings_frame, read_rankings, top
-from judging.runs import RunColumns, hash_pairs
+from judging.run_columns import RunColumns, hash_pairs
 
 SEED, FIRST, GOAL = 20240607, 100, 2.0
 Tasks = dict[str, Callable[[RunColumns, Path], Any]]

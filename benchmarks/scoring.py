@@ -22,7 +22,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from parts.former_evaluators import FormerMeasure, by_topic
 
-from judging.runs import columns_frame, read_columns
+from judging.run_columns import columns_frame
+from judging.runs import read_columns
 from judging.trec import QrelRecord, read_qrels
 from sampling.measures.scoring import evaluate_topics, index_qrels, measure_on_scale, ranked_run
 

@@ -19,8 +19,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from judging.kinds import ITEM_COLUMNS
+from judging.run_columns import RunColumns, columns_frame, hash_pairs
 from judging.run_order import rank_order
-from judging.runs import RUN_LIMITS, RunColumns, columns_frame, hash_pairs, read_columns, read_run
+from judging.runs import RUN_LIMITS, read_columns, read_run
 from judging.textfiles import Limits
 from judging.tokens import Hashes, Ints
 

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judging.rankings import pack_run
-from judging.runs import RunColumns, text_lines
+from judging.run_columns import RunColumns
+from judging.runs import text_lines
 
 MAGIC = b"TSRANK01"
 ALIGN = 64

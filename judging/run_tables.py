@@ -1,7 +1,7 @@
 """Read runs that are no lines of six columns: MS MARCO's three columns, tables with a header, JSON objects.
 
-What a run is afterwards is the same: `judging.runs.RunColumns`, in trec_eval's order. Most of these files name no run,
-so a name is given with them.
+What a run is afterwards is the same: `judging.run_columns.RunColumns`, in trec_eval's order. Most of these files name
+no run, so a name is given with them.
 """
 
 import os
@@ -15,8 +15,9 @@ import polars as pl
 
 from judging.faults import Faults, Noting, NotingAll, TrecFormatError, place_name
 from judging.file_options import FileOptions
+from judging.run_columns import RunColumns, hash_pairs
 from judging.run_order import Layout, rank_order
-from judging.runs import RUN_LIMITS, RunColumns, hash_pairs, read_fast
+from judging.runs import RUN_LIMITS, read_fast
 from judging.tables import Row, open_rows
 from judging.textfiles import Limits, Source, check_id
 from judging.trec import INTEGER, Fields, is_finite_number, read_fields

@@ -13,6 +13,7 @@ import polars as pl
 
 from judging.faults import Faults, Noting, NotingAll
 from judging.kinds import ItemKey
+from judging.run_columns import RunColumns, columns_frame
 from judging.run_order import TREC, Floats, Layout, best_rows, rank_order
 from judging.textfiles import (
     BLOCK_SIZE,
@@ -25,7 +26,7 @@ from judging.textfiles import (
     binary,
     read_blocks,
 )
-from judging.tokens import PADDING, Hashes, Ints, changes, hash_strings, hash_tokens, token_lines
+from judging.tokens import PADDING, Hashes, Ints, changes, hash_tokens, token_lines
 from judging.trec import Fields, read_fields
 
 LAYOUT = "topic Q0 document rank score tag"
@@ -40,31 +41,6 @@ SCORE_BYTES = b"0123456789+-.eE\n"
 
 class _NotFastError(Exception):
     """The fast pass met something that is wrong or unusual."""
-
-
-@dataclass(frozen=True)
-class RunColumns:
-    """A run in trec_eval's order: topics ascending as strings, rows ranked within topic.
-
-    ``offsets[t] : offsets[t + 1]`` are topic t's rows. ``pair_hashes`` are `hash_pairs` of the rows.
-    """
-
-    run_tag: str
-    topic_ids: tuple[str, ...]
-    offsets: Ints
-    doc_ids: pl.Series
-    scores: Floats
-    pair_hashes: Hashes
-
-
-def hash_pairs(topic_ids: list[str], doc_ids: list[str]) -> Hashes:
-    """Return the 64-bit hash of every (topic, document), as stored runs hold it.
-
-    >>> hash_pairs(["301", "30"], ["FT911-3", "1FT911-3"]).dtype
-    dtype('uint64')
-    """
-    topics = hash_strings(topic_ids, np.zeros(len(topic_ids), dtype=np.uint64))
-    return hash_strings(doc_ids, topics)
 
 
 # The fast pass.
@@ -382,19 +358,3 @@ def read_run(source: Source, name: str, limits: Limits = RUN_LIMITS) -> pl.DataF
     ['b', 'a']
     """
     return columns_frame(read_columns(source, name, limits))
-
-
-def columns_frame(columns: RunColumns) -> pl.DataFrame:
-    """Return the frame of `read_run`."""
-    counts = np.diff(columns.offsets)
-    rank = np.arange(len(columns.scores)) - np.repeat(columns.offsets[:-1], counts) + 1
-    topics = pl.Series("topic_id", columns.topic_ids, dtype=pl.String)
-    return pl.DataFrame(
-        {
-            "topic_id": topics.gather(np.repeat(np.arange(len(counts)), counts)),
-            "doc_id": columns.doc_ids,
-            "rank": rank.astype(np.uint32),
-            "score": columns.scores,
-            "run_tag": pl.repeat(columns.run_tag, len(rank), eager=True),
-        }
-    )

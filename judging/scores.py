@@ -10,7 +10,8 @@ import polars as pl
 
 from judging.faults import Faults, Noting, NotingAll
 from judging.kinds import ITEM_COLUMNS, ItemKey
-from judging.runs import LAYOUT, RUN_LIMITS, columns_frame, hash_pairs, read_columns
+from judging.run_columns import columns_frame, hash_pairs
+from judging.runs import LAYOUT, RUN_LIMITS, read_columns
 from judging.runs import WIDTH as RUN_WIDTH
 from judging.textfiles import Limits, Source, TrecFormatError, open_text
 from judging.trec import TOKEN, Fields, read_fields

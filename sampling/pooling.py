@@ -196,7 +196,7 @@ def _by_item(found: list[tuple[NDArray[np.int32], NDArray[np.int32]]], n_items: 
 
 
 def _stored_hashes(topic_ids: pl.Series, doc_ids: pl.Series) -> NDArray[np.uint64]:
-    """Return `judging.runs.hash_pairs` of many pairs, without a Python object a pair."""
+    """Return `judging.run_columns.hash_pairs` of many pairs, without a Python object a pair."""
     hashes = np.empty(len(doc_ids), dtype=np.uint64)
     for start in range(0, len(doc_ids), TEXT_BLOCK):
         seeds = np.zeros(len(doc_ids.slice(start, TEXT_BLOCK)), dtype=np.uint64)

@@ -11,7 +11,7 @@ from judging.rankings import (
     read_run,
     write_rankings,
 )
-from judging.runs import hash_pairs
+from judging.run_columns import hash_pairs
 from sampling.measures.scoring import RankedRun
 
 GOOD = b"1 Q0 A 1 0.5 mine\n"

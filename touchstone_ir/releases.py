@@ -18,7 +18,7 @@ from analytics.releases.evaluation import Evaluation, ValueAlone
 from analytics.releases.manifest import MANIFEST
 from analytics.releases.reading import OpenRelease, ReleaseUnreadable
 from analytics.releases.samples import open_named, sample_of
-from judging.runs import hash_pairs
+from judging.run_columns import hash_pairs
 from sampling.measures.scoring import RankedRun, index_qrels
 from touchstone_ir.columns import InputRefused
 from touchstone_ir.measures import measures_of

@@ -23,7 +23,8 @@ from analytics.lowcost.samples import (
     stratified_topics,
 )
 from analytics.lowcost.statap import EmptyTopics
-from judging.runs import RunColumns, read_columns
+from judging.run_columns import RunColumns
+from judging.runs import read_columns
 from judging.samples import METHOD_CODES, MethodCodes
 from judging.trec import read_prels, read_stratified
 

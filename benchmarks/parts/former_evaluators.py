@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judging.rankings import HashedRun, find_ranks
-from judging.runs import hash_pairs
+from judging.run_columns import hash_pairs
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -15,7 +15,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from judging.rankings_format_1 import ALIGN, ARRAYS, MAGIC
-from judging.runs import RunColumns, columns_frame, text_lines
+from judging.run_columns import RunColumns, columns_frame
+from judging.runs import text_lines
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ import polars as pl
 
 from judging.file_options import FileOptions
 from judging.places import Place
+from judging.run_columns import RunColumns
 from judging.run_tables import RunFile
-from judging.runs import RunColumns
 from judging.samples import SampleReader
 from judging.textfiles import Source
 

@@ -6,8 +6,8 @@ from pathlib import PurePath
 from judging.formats.kinds import RUNS, RunFormat
 from judging.formats.table import FORMATS, RUN_FORMATS
 from judging.recognise import Recognition, recognise_file
+from judging.run_columns import RunColumns
 from judging.run_tables import RunFile
-from judging.runs import RunColumns
 from judging.textfiles import Source
 
 COMPRESSED = (".gz", ".gzip")

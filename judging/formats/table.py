@@ -10,9 +10,10 @@ from judging.formats.kinds import Format, JudgmentFormat, PlaceOf, RunFormat, To
 from judging.judgment_objects import read_mteb, read_umbrela
 from judging.judgment_tables import read_crowd_labels, read_gold, read_pairs
 from judging.places import place_of_cell, place_of_field, place_of_object, place_of_umbrela
+from judging.run_columns import RunColumns
 from judging.run_objects import object_rows
 from judging.run_tables import RunFile, find_row_faults, msmarco_rows, read_msmarco, read_ranked, table_rows
-from judging.runs import RunColumns, find_faults, read_columns, read_first
+from judging.runs import find_faults, read_columns, read_first
 from judging.samples import PRELS, STRATA
 from judging.textfiles import Source
 from judging.trec import (

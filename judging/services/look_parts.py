@@ -14,8 +14,8 @@ from judging.file_options import Changes, FileOptions
 from judging.formats.kinds import RunFormat
 from judging.formats.run_names import format_in, read_named_beginning
 from judging.records import DocumentRecord, read_documents
+from judging.run_columns import RunColumns
 from judging.run_tables import RunFile
-from judging.runs import RunColumns
 from judging.sanitise import sanitise_documents
 from judging.scores import read_scores
 from judging.services.judgment_formats import DEFAULT_FORMAT, judgment_format

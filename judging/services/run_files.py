@@ -18,8 +18,8 @@ from judging.formats.run_names import DEFAULT, read_named_run, run_format_keys, 
 from judging.models import Collection, Import, Run
 from judging.places import place_of_field
 from judging.rankings import RunSummary, convert_runs
+from judging.run_columns import RunColumns
 from judging.run_tables import RunFile
-from judging.runs import RunColumns
 from judging.services.errors import ImportRefused
 from judging.services.imports import add_file, made_now, rows_of
 from judging.services.sources import Progress, begin_import, longest, refuse, refuse_faults

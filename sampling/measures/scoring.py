@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from judging.rankings import HashedRun, find_ranks
-from judging.runs import RunColumns, hash_pairs
+from judging.run_columns import RunColumns, hash_pairs
 from judging.tokens import Hashes
 from judging.trec import QrelRecord
 from sampling.measures.families import FloatArray, Measure, grade_gains

@@ -15,7 +15,8 @@ from judging.rankings import (
     read_run,
     write_rankings,
 )
-from judging.runs import _find_faults, hash_pairs
+from judging.run_columns import hash_pairs
+from judging.runs import _find_faults
 from judging.textfiles import Limits
 from judging.trec import TrecFormatError
 from judging.trec_tables import write_run

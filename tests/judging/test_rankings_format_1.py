@@ -13,7 +13,8 @@ from django.core.files.base import ContentFile
 from judging.models import Collection, Run, ScoreList
 from judging.rankings import rankings_frame, read_rankings, write_rankings
 from judging.rankings_format_1 import as_parquet
-from judging.runs import hash_pairs, read_run
+from judging.run_columns import hash_pairs
+from judging.runs import read_run
 from touchstone.files import store
 
 migration = import_module("judging.migrations.0004_runs_are_parquet")

@@ -15,7 +15,7 @@ from judging.rankings import (
     top,
     write_rankings,
 )
-from judging.runs import hash_pairs
+from judging.run_columns import hash_pairs
 from judging.trec import TrecFormatError
 
 

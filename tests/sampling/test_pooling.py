@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from judging.rankings import read_rankings, top, write_rankings
-from judging.runs import hash_pairs
+from judging.run_columns import hash_pairs
 from sampling.measures.sparse import from_dense
 from sampling.pooling import as_ranks, pool, pool_of_rankings, prior_utility, ranks_in_pairs
 

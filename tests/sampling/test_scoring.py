@@ -12,7 +12,8 @@ import pytrec_eval
 from run_samples import ranked_documents
 
 from judging.rankings import read_rankings, write_rankings
-from judging.runs import columns_frame, read_columns
+from judging.run_columns import columns_frame
+from judging.runs import read_columns
 from judging.trec import QrelRecord
 from sampling.measures.registry import FAMILIES
 from sampling.measures.scoring import (
