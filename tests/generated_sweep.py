@@ -29,8 +29,11 @@ OF_PAIRS = ("papers", "topics")  # analyses of two runs
 # What is asked besides ids, by operation; several times where one address answers with several kinds of files.
 OTHER_WORDS: dict[str, list[dict[str, Any]]] = {
     "plots_retrieve": [
-        {"plot": plot, "measure": "P@10", "run": "run0", "against": "run1", "format_": one}
-        for plot in (models.PlotsRetrievePlot.FOREST, models.PlotsRetrievePlot.TOPICS)
+        {"plot": plot, "measure": "P@10", "format_": one, **runs}
+        for plot, runs in (
+            (models.PlotsRetrievePlot.FOREST, {}),
+            (models.PlotsRetrievePlot.TOPICS, {"run": "run0", "against": "run1"}),
+        )
         for one in models.PlotsRetrieveFormat
     ],
     "tables_retrieve": [

@@ -173,7 +173,7 @@ class PictureView(APIView):
     def get(self, request: Request, campaign_id: uuid.UUID, plot: str) -> HttpResponse:
         row = drawn_campaign(campaign_id)
         _, kind, draw = PICTURES[plot]
-        sent = query_of(kind, request, row)
+        sent = query_of(kind, request, row, OfAny)
         chart = draw(row, sent)
         if chart is None:
             raise NothingToDraw

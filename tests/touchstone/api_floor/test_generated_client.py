@@ -4,17 +4,28 @@ import json
 import os
 import subprocess
 import sys
+from itertools import takewhile
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 from live import key_of, stack
+from small_release import unpacked
 from tool_files import tool
 
 from analytics.releases.reading import open_release
 from analytics.releases.verify import verify
 from touchstone.api.schema import description
 
+PAGE = Path(__file__).parents[3] / "docs/api.md"
 N_OPERATIONS = sum(len(methods) for methods in description()["paths"].values())
+
+
+def example_of_page() -> str:
+    """Return the first lines of use that docs/api.md shows."""
+    text = PAGE.read_text().partition("    from touchstone_client import")
+    lines = takewhile(lambda line: not line or line.startswith("    "), "".join(text[1:]).splitlines())
+    return dedent("\n".join(lines))
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +62,10 @@ def test_it_walks_from_a_collection_to_a_release(generated, child_environment, m
     environment = {**child_environment, "WEBHOOK_HOSTS": "https://hooks.example"}
     with stack(environment) as address, generated_walk.walkers(address, keys) as walkers:
         manager, machine, person, gold = (walkers[one] for one in ("manager", "machine", "person", "gold"))
+        monkeypatch.chdir(tmp_path)
+        Path("topics.tsv").write_text("t1\tWhich year is meant?\n")
+        exec(example_of_page(), found := {"url": address, "key": keys["manager"]})  # noqa: S102
+        assert manager.wait(found["job"]).state == "done"
         collection = generated_walk.make_collection(manager)
         campaign = generated_walk.make_campaign(
             manager, collection, {name: f"walking-{name}" for name in keys}
@@ -67,9 +82,9 @@ def test_it_walks_from_a_collection_to_a_release(generated, child_environment, m
         read, faults = generated_sweep.read_all(walkers, collection, campaign, release.id)
     assert faults == [], "\n".join(faults)
     assert read == generated_sweep.readers().keys() - generated_sweep.NOT_ASKED
-    (tmp_path / "release.zip").write_bytes(content)
-    assert verify(tmp_path / "release.zip").different == []
-    with open_release(tmp_path / "release.zip") as opened:
+    folder = unpacked(content, tmp_path / "release")
+    assert verify(folder).different == []
+    with open_release(folder) as opened:
         assert {row["run_id"] for row in opened.value("runs.json")} >= set(generated_walk.RUNS)
     steps, parsed = manager.steps, manager.parsed
     print(
