@@ -72,7 +72,7 @@ class PublishedRuns:
 
     def in_design(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters of a draw."""
-        told = {key: self.names(parameters[key]) for key in NAMING if key in parameters}
+        told: dict[str, Any] = {key: self.names(parameters[key]) for key in NAMING if key in parameters}
         told |= {key: self.words(parameters[key]) for key in WORDS if key in parameters}
         return {**parameters, **told}
 

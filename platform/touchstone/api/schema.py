@@ -73,7 +73,7 @@ class Schema(AutoSchema):
 
     def _get_serializer_name(self, serializer: Any, direction: str, bypass_extensions: bool = False) -> str:
         """Name the body of a request once: no generator shall make a class `CampaignRequestRequest`."""
-        name = str(super()._get_serializer_name(serializer, direction, bypass_extensions))  # type: ignore[no-untyped-call]  # of drf_spectacular
+        name = str(super()._get_serializer_name(serializer, direction, bypass_extensions))
         return name.removesuffix("Request") if name.endswith("RequestRequest") else name
 
     def _map_serializer(self, serializer: Any, direction: str, bypass_extensions: bool = False) -> Any:
