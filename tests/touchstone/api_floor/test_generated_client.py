@@ -54,6 +54,7 @@ def test_its_generator_warns_of_nothing_and_leaves_nothing_out(generated):
 @pytest.mark.django_db(transaction=True)
 def test_it_walks_from_a_collection_to_a_release(generated, child_environment, monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(str(generated[0]))
+    import generated_acts
     import generated_sweep
     import generated_walk
 
@@ -78,8 +79,12 @@ def test_it_walks_from_a_collection_to_a_release(generated, child_environment, m
         assert "run0" in found.verdict
         generated_walk.bring_a_run(manager, campaign)
         generated_sweep.analyse(manager, campaign)
+        generated_acts.lead(manager, person, campaign)
+        generated_acts.decide(manager, campaign)
         release, content = generated_walk.make_release(manager, campaign)
         read, faults = generated_sweep.read_all(walkers, collection, campaign, release.id)
+        generated_acts.correct(manager, collection, campaign)
+        generated_acts.end(manager, campaign, release.id)
     assert faults == [], "\n".join(faults)
     assert read == generated_sweep.readers().keys() - generated_sweep.NOT_ASKED
     folder = unpacked(content, tmp_path / "release")
