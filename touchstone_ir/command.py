@@ -7,7 +7,9 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from judging.formats import MissingPackageError
 from touchstone_ir.commands import BAD_INPUT, COMMANDS, DONE
+from touchstone_ir.fault_places import with_place
 
 
 def parser() -> argparse.ArgumentParser:
@@ -33,8 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return command.run(options)
     except BrokenPipeError:  # whoever read the result has enough of it
         return DONE
-    except (OSError, ValueError) as error:
-        print(f"touchstone {command.name}: {error}", file=sys.stderr)
+    except (OSError, ValueError, MissingPackageError) as error:
+        print(f"touchstone {command.name}: {with_place(error, vars(options))}", file=sys.stderr)
         return BAD_INPUT
 
 

@@ -125,9 +125,9 @@ def _write(text: str, out: str | None) -> None:
 
 
 def _print_result(result: Result, options: argparse.Namespace) -> int:
-    _write(OUTPUTS[options.output](result).rstrip("\n"), options.out)
-    if options.plot:
+    if options.plot:  # first: where it cannot be drawn, nothing is written
         result.plot(options.plot)
+    _write(OUTPUTS[options.output](result).rstrip("\n"), options.out)
     return ALL_REFUSED if result.is_refused else DONE
 
 
@@ -144,7 +144,8 @@ def _write_pairs(pairs: pl.DataFrame, out: str | None) -> int:
 
 
 def _convert(options: argparse.Namespace) -> int:
-    written = convert(options.source, options.out, options.from_format, options.to_format, name=options.name)
+    given = {"name": options.name, "requests": options.requests}
+    written = convert(options.source, options.out, options.from_format, options.to_format, **given)
     print("\n".join(map(str, written)), file=sys.stderr)
     return DONE
 
@@ -263,6 +264,11 @@ COMMANDS: tuple[Command, ...] = (
             ),
             argument("--to", dest="to_format", choices=KEYS, metavar="FORMAT", help="default: by the ending"),
             argument("--name", help="of the run, where a file holds several or none"),
+            argument(
+                "--requests",
+                metavar="FILE",
+                help="what umbrela was asked: its judgments name no topic and document",
+            ),
         ),
         _convert,
     ),
