@@ -120,7 +120,7 @@ def read_umbrela(
     seen, noting = PairIndex(allows_repeats=allows_repeats), Noting(faults)
     reading = _Objects(name, UMBRELA_KEYS, options)
     with NotingAll(faults):
-        known = None if requests is None else request_ids(requests, _named(requests))
+        known = None if requests is None else request_ids(requests, _requests_name(requests))
         for line in object_lines(source, name, faults, options):
             with noting:
                 value = json_object(line, name)
@@ -155,7 +155,7 @@ def _ids(value: dict[str, Any], line: Line, reading: _Objects, known: Ids_by_tex
     return waiting.popleft()
 
 
-def _named(source: Source) -> str:
+def _requests_name(source: Source) -> str:
     """Return how messages call the file of requests."""
     return os.fspath(source) if isinstance(source, str | os.PathLike) else "requests"
 

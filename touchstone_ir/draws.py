@@ -25,7 +25,7 @@ from sampling.questions import Design as Question
 from sampling.questions import prior_of_runs, question_rows
 from sampling.strategies import DEFAULT_STRATEGY, STRATEGIES, strategy_probabilities
 from touchstone_ir.columns import InputRefused
-from touchstone_ir.fault_places import PairRefused, told_with_places, with_place
+from touchstone_ir.fault_places import pair_refused, told_with_places, with_place
 from touchstone_ir.measures import measures_of
 from touchstone_ir.numbers import judgments_of, runs_of
 from touchstone_ir.readers import read_pairs
@@ -240,7 +240,7 @@ def _drawn_pairs(pairs: pl.DataFrame, seed: int, purpose: str, earlier: Any, wha
             f"document {row['doc']} of topic {row['topic']} was drawn earlier and is not drawn now: earlier= is of "
             f"another {what} or seed, or of a larger one"
         )
-        raise with_place(PairRefused("earlier", (row["topic"], row["doc"]), words), {"earlier": earlier})
+        raise with_place(pair_refused("earlier", (row["topic"], row["doc"]), words), {"earlier": earlier})
     batch = int(before["batch"].max()) + 1  # type: ignore[arg-type]  # a column of whole numbers
     joined = taken.join(before.select(*PAIR, "batch"), on=PAIR, how="left", maintain_order="left")
     return joined.with_columns(pl.col("batch").fill_null(batch))

@@ -3,39 +3,39 @@
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from touchstone_ir.columns import InputRefused
 
 
-class PairRefused(InputRefused):
-    """A pair of one of several tables does not fit to the others.
+@dataclass(frozen=True)
+class Misfit:
+    """A pair that does not fit: the argument that brought it (labels, gold, draw, earlier), and what is wrong."""
 
-    Attributes
-    ----------
-    table : str
-        The argument that brought it: labels, gold, draw or earlier.
-    pair : tuple of str
-        Topic and document.
-    words : str
-        What is wrong.
+    table: str
+    pair: tuple[str, str]
+    words: str
+
+
+def pair_refused(table: str, pair: tuple[str, str], words: str) -> InputRefused:
+    """Return the refusal of a pair of one of several tables, which names its line once the file is known.
+
+    >>> pair_refused("gold", ("1", "a"), "document a of topic 1 has no label")
+    InputRefused('gold: document a of topic 1 has no label')
     """
-
-    def __init__(self, table: str, pair: tuple[str, str], words: str) -> None:
-        super().__init__(f"{table}: {words}")
-        self.table, self.pair, self.words = table, pair, words
+    refusal = InputRefused(f"{table}: {words}")
+    refusal.about = Misfit(table, pair, words)
+    return refusal
 
 
 def with_place(error: Exception, sources: Mapping[str, Any]) -> Exception:
-    """Return the error; one about a pair of a file that is named there says file and line.
-
-    >>> with_place(PairRefused("gold", ("1", "a"), "has no label"), {"gold": None})
-    PairRefused('gold: has no label')
-    """
-    source = sources.get(error.table) if isinstance(error, PairRefused) else None
-    if not isinstance(error, PairRefused) or not isinstance(source, str | os.PathLike):
+    """Return the error; one about a pair of a file that the sources name says file and line."""
+    about = getattr(error, "about", None)
+    source = sources.get(about.table) if isinstance(about, Misfit) else None
+    if not isinstance(about, Misfit) or not isinstance(source, str | os.PathLike):
         return error
-    return InputRefused(f"{place_of(source, error.pair)}: {error.words}")
+    return InputRefused(f"{place_of(source, about.pair)}: {about.words}")
 
 
 @contextmanager
@@ -43,7 +43,7 @@ def told_with_places(**sources: Any) -> Iterator[None]:
     """Tell errors about pairs with the lines of the files that hold them; what is no path has none."""
     try:
         yield
-    except PairRefused as error:
+    except InputRefused as error:
         raise with_place(error, sources) from None
 
 

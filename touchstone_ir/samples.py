@@ -21,7 +21,7 @@ from sampling.pooling import prior_utility
 from sampling.prediction import folds
 from sampling.selections import COMPLETE, Selection, selection_of
 from touchstone_ir.columns import InputRefused
-from touchstone_ir.fault_places import PairRefused
+from touchstone_ir.fault_places import pair_refused
 
 SEED = 20261121  # of folds and of the bootstrap: the same files give the same numbers every time
 # Stands for a chance that nobody wrote down: only that it is above 0 is ever read of a pair that was not drawn.
@@ -158,7 +158,7 @@ def _require_once(gold: pl.DataFrame) -> None:
         words = (
             f"document {row['doc']} of topic {row['topic']} has several grades: join them, as aggregate does"
         )
-        raise PairRefused("gold", (row["topic"], row["doc"]), words)
+        raise pair_refused("gold", (row["topic"], row["doc"]), words)
 
 
 def _require_filled(gold: pl.DataFrame, labels: pl.DataFrame) -> None:
@@ -171,7 +171,7 @@ def _require_filled(gold: pl.DataFrame, labels: pl.DataFrame) -> None:
         f"document {row['doc']} of topic {row['topic']} was chosen and has no grade yet ({empty.height} in all): "
         "fill them in, for those that are filled in first are no random part"
     )
-    raise PairRefused("gold", (row["topic"], row["doc"]), words)
+    raise pair_refused("gold", (row["topic"], row["doc"]), words)
 
 
 def _graded_pairs(labels: pl.DataFrame) -> pl.DataFrame:
@@ -193,7 +193,7 @@ def _require_within(some: pl.DataFrame | None, others: pl.DataFrame, what: str, 
         row = beyond.row(0, named=True)
         rest = f" ({beyond.height} such lines)" if beyond.height > 1 else ""
         words = f"document {row['doc']} of topic {row['topic']} {words}{rest}"
-        raise PairRefused(what, (row["topic"], row["doc"]), words)
+        raise pair_refused(what, (row["topic"], row["doc"]), words)
 
 
 def arrays_of(runs: pl.DataFrame, known: Knowledge, depth: int, relevant_grade: int) -> FileArrays:
@@ -213,7 +213,7 @@ def arrays_of(runs: pl.DataFrame, known: Knowledge, depth: int, relevant_grade: 
             if topics
             else "there is no judgment"
         )
-        raise PairRefused(known.main_name, known.main.select(PAIR).row(0), words)
+        raise pair_refused(known.main_name, known.main.select(PAIR).row(0), words)
     if known.draw is not None:  # a topic of which nothing was drawn is one of the mean all the same
         topics = sorted(returned_topics | set(known.draw["topic"].unique()))
     names = runs["run"].unique(maintain_order=True).to_list()
