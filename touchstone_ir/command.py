@@ -7,7 +7,8 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from touchstone_ir.commands import BAD_INPUT, COMMANDS, DONE
+from touchstone_ir.command_parts import BAD_INPUT, DONE, add_all
+from touchstone_ir.commands import COMMANDS
 
 
 def parser() -> argparse.ArgumentParser:
@@ -20,8 +21,7 @@ def parser() -> argparse.ArgumentParser:
         one = choices.add_parser(command.name, help=command.help, description=command.help)
         if command.add is not None:
             command.add(one)
-        for argument in command.arguments:
-            one.add_argument(*argument.flags, **argument.options)
+        add_all(one, command.arguments)
     return whole
 
 
