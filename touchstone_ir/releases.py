@@ -17,7 +17,7 @@ from analytics.releases.manifest import MANIFEST
 from analytics.releases.reading import OpenRelease, ReleaseUnreadable
 from analytics.releases.samples import open_named, sample_of
 from judging.runs import hash_pairs
-from sampling.measures.scoring import RankedRun, index_qrels
+from sampling.measures.scoring import RankedRun, index_qrels, ranked_run
 from touchstone_ir.columns import InputRefused
 from touchstone_ir.numbers import runs_of
 from touchstone_ir.release_rows import (
@@ -170,9 +170,7 @@ def scored_run(ranking: dict[str, list[str]]) -> RankedRun:
         [topic for topic in topics for _ in ranking[topic]],
         [doc for topic in topics for doc in ranking[topic]],
     )
-    order = np.argsort(hashes, kind="stable")
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    return RankedRun(topics, offsets, hashes[order], order.astype(np.uint32))
+    return ranked_run(topics, np.concatenate([[0], np.cumsum(sizes)]), hashes)
 
 
 def _pairs(

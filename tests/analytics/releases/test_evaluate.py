@@ -322,7 +322,9 @@ def test_an_unknown_measure_is_one_clear_error_that_names_those_known(release, t
 
 def test_a_missing_run_a_missing_release_and_a_damaged_one_are_clear_errors(release, tmp_path):
     run = write_run(tmp_path / "mine.run", new_run())
-    with pytest.raises(CommandError, match=r"none\.run is no file, and no run of the release, which has run0"):
+    with pytest.raises(
+        CommandError, match=r"none\.run is no file, and no run of the release, which has run0"
+    ):
         told(release, tmp_path / "none.run", "P@10")
     with pytest.raises(CommandError, match="there is no such file or folder"):
         told(tmp_path / "none.zip", run, "P@10")
