@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from analytics.estimation.wording import ADJUSTMENTS, LEVEL, sentence
+from analytics.estimation.wording import ADJUSTMENTS, LEVEL, p_words, sentence
 from analytics.tables import Difference, RunNumber, Terms, pairs_table, runs_table, table_format
 from analytics.tables.marks import NO_MARKS
 from judging.spreadsheets import SheetWriter
@@ -26,6 +26,7 @@ SHOWN = (
     "p_adjusted",
     "verdict",
 )
+P_VALUES = ("p", "p_adjusted")
 EVALUATED_PAIRS = (*SHOWN[: SHOWN.index("p_adjusted")], "p", "p_adjusted", "verdict")
 MOST_ROWS, MOST_SENTENCES = 40, 10
 Row = Mapping[str, Any]
@@ -72,7 +73,9 @@ def _columns(result: Result) -> dict[str, Cell]:
     shown = EVALUATED_PAIRS if result.kind == "evaluate" else SHOWN
     names = [name for name in shown if name in frame.columns and frame[name].null_count() < frame.height]
     names = names if {"measure", "value"} <= set(frame.columns) else list(frame.columns)
-    return {name: _cell_of(name) for name in names if name != "verdict" or (frame["verdict"] != "").any()}
+    names = [name for name in names if name != "verdict" or (frame["verdict"] != "").any()]
+    is_evaluated = result.kind == "evaluate"
+    return {name: _p_cell(name) if is_evaluated and name in P_VALUES else _cell_of(name) for name in names}
 
 
 def _cell_of(name: str) -> Cell:
@@ -91,6 +94,12 @@ def _interval_cell(value: str, low: str, high: str) -> Cell:
         return f"{_cell_text(row[value], places)}{ends}"
 
     return cell
+
+
+def _p_cell(name: str) -> Cell:
+    return lambda row, _: (
+        "-" if row[name] is None else p_words(row[name]).removeprefix("p ").removeprefix("= ")
+    )
 
 
 def _share_cell(name: str) -> Cell:
@@ -175,7 +184,7 @@ def _paper_table(result: Result, measure: str, key: str) -> str:
     rows = result.frame.filter(pl.col("measure") == measure).to_dicts()
     terms = Terms(
         measure=measure,
-        estimate="corrected" if any(row["n_gold"] for row in rows) else "grades as given",
+        estimate="corrected" if result.pairs or any(row["n_gold"] for row in rows) else "grades as given",
         claim=CLAIM_WORDS[result.claim],
         test="two-sided test of the difference",
         adjustment=_adjustment(result),

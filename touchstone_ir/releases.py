@@ -190,7 +190,7 @@ def _pairs(
     )
     n_topics = len(sampled.facts.topics)
     words = f"95 % confidence intervals {CLAIM_WORDS[options.claim.key]}, {n_topics} topics."
-    if found and found[0].family:
+    if found and found[0].n_family:
         words = f"{words} p {ADJUSTMENTS[found[0].adjustment]} in the family {found[0].family}."
     return Result(
         "evaluate",
