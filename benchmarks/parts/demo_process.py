@@ -1,9 +1,8 @@
-"""The demo in a process of its own, on a folder of its own; ended by its own signal."""
+"""The demo in a process of its own, on a folder of its own."""
 
 import contextlib
 import os
 import re
-import signal
 import subprocess
 import time
 from collections.abc import Iterator
@@ -28,7 +27,7 @@ def started_demo(checkout: Path, var: Path) -> Iterator["subprocess.Popen[str]"]
     try:
         yield process
     finally:
-        process.send_signal(signal.SIGINT)
+        process.terminate()
         process.communicate(timeout=120)
 
 
