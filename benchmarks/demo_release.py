@@ -52,7 +52,8 @@ ENDS = ("low", "high")
 OF_RUN = ("value", "standard_error", *ENDS, "degrees_of_freedom")
 SHARES = ("judged_share", "gold_share")
 COUNTS = ("n_judgments", "n_items", "n_audited", "n_gold_checks", "n_batches", "n_audits")
-QUIET_SECONDS, LONGEST_WAIT = 30, 900
+FEWEST_AUDITED = 100  # of the demo, whose campaigns are audited after they were judged
+QUIET_SECONDS, LONGEST_WAIT = 45, 1500
 
 Key = tuple[str, str, str, str | None]  # method, measure, run, against
 Numbers = dict[Key, dict[str, float | None]]
@@ -163,7 +164,7 @@ def compare(one: Numbers, other: Numbers, fields: Numbers) -> dict[str, Any]:
 
 def is_altered_number_found(recorded: Numbers, evaluated: Numbers) -> bool:
     """Return whether a recorded number, altered, is the only further difference."""
-    key = next(key for key, numbers in recorded.items() if key[3] and numbers["value"] is not None)
+    key = next(key for key, numbers in recorded.items() if numbers["value"] is not None)
     altered = {**recorded, key: {**recorded[key], "value": (recorded[key]["value"] or 0.0) + ALTERED_BY}}
     before, after = (compare(one, evaluated, evaluated)["differences"] for one in (recorded, altered))
     return [one[:5] for one in after if one not in before] == [(*key, "value")]
@@ -184,10 +185,12 @@ def fresh_demo(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def wait_until_judged(client: Client, campaign: str) -> None:
-    """Return when the campaign's numbers have not changed for a while."""
+    """Return when the campaign has been audited, and its numbers have not changed for a while."""
     began = changed = time.monotonic()
     before: Any = None
-    while time.monotonic() - changed < QUIET_SECONDS or before is None:
+    while (
+        before is None or before["n_audited"] < FEWEST_AUDITED or time.monotonic() - changed < QUIET_SECONDS
+    ):
         if time.monotonic() - began > LONGEST_WAIT:
             raise SystemExit("the demo's assessors are still judging")
         time.sleep(2)

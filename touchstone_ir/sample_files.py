@@ -63,7 +63,7 @@ SAMPLE_FORMATS = (
 
 
 @dataclass(frozen=True)
-class _Scored:
+class _ScoredRuns:
     """The topics of a file, and what their sample says of runs by name."""
 
     file: str
@@ -130,7 +130,9 @@ def evaluate_on_sample(
         if not topic_ids & set(ranking):
             raise InputRefused(f"{run}: the run returns nothing for the topics of {path}")
     scores = evaluate_sample(topics, [*rankings.values()], asked, empty_topics)
-    return _result(_Scored(path.name, topics, n_left_out, tuple(rankings), asked, scores), by_topic=by_topic)
+    return _result(
+        _ScoredRuns(path.name, topics, n_left_out, tuple(rankings), asked, scores), by_topic=by_topic
+    )
 
 
 def sample_format(key: str) -> SampleFormat:
@@ -157,7 +159,7 @@ def _measures_of(names: Sequence[str], how: SampleFormat) -> list[SampleMeasure[
 # -- what is returned --------------------------------------------------------------------------------------------
 
 
-def _result(scored: _Scored, *, by_topic: bool) -> Result:
+def _result(scored: _ScoredRuns, *, by_topic: bool) -> Result:
     head = f"{scored.file}: {len(scored.topics)} topics, {scored.n_documents} documents"
     if scored.n_left_out:
         head += f"; {scored.n_left_out} topics with method 0 alone are left out"
@@ -190,7 +192,7 @@ def _result(scored: _Scored, *, by_topic: bool) -> Result:
     )
 
 
-def _row(scored: _Scored, measure: str, one: RunScores | Refusal, place: int) -> dict[str, Any]:
+def _row(scored: _ScoredRuns, measure: str, one: RunScores | Refusal, place: int) -> dict[str, Any]:
     mean = one if isinstance(one, Refusal) else one.mean
     words, value = (
         (mean.reason, None) if isinstance(mean, Refusal) else (NO_INTERVAL, float(mean.value[place]))
@@ -228,7 +230,7 @@ def _notes(measure: SampleMeasure[Any], one: RunScores | Refusal) -> Iterator[st
         yield f"{n_above} of {one.by_topic.size} values of a topic exceed 1, as a ratio of two estimates may"
 
 
-def _topic_rows(scored: _Scored) -> pl.DataFrame:
+def _topic_rows(scored: _ScoredRuns) -> pl.DataFrame:
     """Return the values of topics: topic, measure, run, value."""
     rows = [
         (topic.topic_id, one.measure, run, float(one.by_topic[place, index]))
@@ -241,7 +243,7 @@ def _topic_rows(scored: _Scored) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=types, orient="row")
 
 
-def _details(scored: _Scored, one: RunScores | Refusal, *, by_topic: bool) -> dict[str, Any]:
+def _details(scored: _ScoredRuns, one: RunScores | Refusal, *, by_topic: bool) -> dict[str, Any]:
     if isinstance(one, Refusal):
         return {"refusal": one.reason, "needed": one.needed}
     empty = [topic.topic_id for topic, is_empty in zip(scored.topics, one.is_empty, strict=True) if is_empty]
