@@ -55,7 +55,7 @@ MEASURE = parse_linear(f"P@{CUTOFF}")
 UNIT = 1 / (CUTOFF * N_TOPICS)  # what one document more or less changes
 ROWS = ((0.10, 0.25), (0.05, 0.10), (0.02, 0.05), (0.0, 0.02))
 PLAIN = 1.96
-# Of the issue's prototype by class means on 720 paths: shares decided and wrong, median of labels.
+# Of an earlier prototype by class means on 720 paths: shares decided and wrong, median of labels.
 PROTOTYPE = {
     ".10 to .25": {"decided": 1.0, "wrong": 0.0, "median_labels": 133},
     ".05 to .10": {"decided": 0.735, "median_labels": 298},
@@ -253,24 +253,29 @@ class Paths:
         self.seed, self.collection = seed, make_collection(1)
         first, second = self.collection.targets.pairs
         self.pairs = np.stack([first, second], axis=1)
+        value = self.collection.truth[:N_RUNS]
+        self.better_last = np.where((value[first] > value[second])[:, None], self.pairs[:, ::-1], self.pairs)
         self.difference = np.abs(self.collection.truth[N_RUNS:])
         runs = self.collection.runs
         self.n_items = np.array([np.count_nonzero(runs[a] != runs[b]) for a, b in self.pairs])
 
-    def world(self, chosen: Ints, rng: np.random.Generator) -> World:
-        """Return one of the chosen pairs, in either order, labelled anew."""
-        pair = self.pairs[rng.choice(chosen)]
-        first, second = pair if rng.random() < 0.5 else pair[::-1]
+    def world(self, chosen: Ints, rng: np.random.Generator, *, b_is_better: bool = False) -> World:
+        """Return one of the chosen pairs, labelled anew: in either order, or with the better system as B."""
+        place = rng.choice(chosen)
+        pair = self.pairs[place] if rng.random() < 0.5 else self.pairs[place, ::-1]
+        first, second = self.better_last[place] if b_is_better else pair
         given = judge(self.collection, "popularity", 1, random_assignment=True, rng=rng).given
         return world_of(self.collection, int(first), int(second), given)
 
-    def of_row(self, row: int, paths: int, estimator: Callable[[World], Estimator]) -> dict[str, Any]:
+    def of_row(
+        self, row: int, paths: int, estimator: Callable[[World], Estimator], *, b_is_better: bool = False
+    ) -> dict[str, Any]:
         low, high = ROWS[row]
         chosen = np.flatnonzero((self.difference >= low) & (self.difference < high))
         rng = np.random.default_rng([self.seed, row])
         endings = []
         for _ in range(paths):
-            world = self.world(chosen, rng)
+            world = self.world(chosen, rng, b_is_better=b_is_better)
             endings.append(play(world, estimator(world), rng, takes_all_looks=False))
         median = float(np.median(self.n_items[chosen]))
         found = summary(endings)
@@ -337,6 +342,9 @@ def main() -> None:
             continue
         began = time.monotonic()
         rows = {NAMES[row]: paths.of_row(row, count, ESTIMATORS[name]) for row in range(len(ROWS))}
+        rows[f"{NAMES[-1]}, B better"] = paths.of_row(
+            len(ROWS) - 1, count, ESTIMATORS[name], b_is_better=True
+        )
         rows |= {key: paths.of_control(more, count, ESTIMATORS[name]) for key, more in CONTROLS.items()}
         found[name] = rows | {"seconds": round(time.monotonic() - began)}
     print(json.dumps(found, indent=2))

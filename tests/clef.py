@@ -49,7 +49,7 @@ def _first_ranks(name: str) -> dict[Pair, int]:
 
 @dataclass(frozen=True)
 class ClefFixture:
-    """What the issue's fixture is made of; arrays are [pair], in the order of the pairs."""
+    """What the fixture is made of; arrays are [pair], in the order of the pairs."""
 
     pairs: list[Pair]
     weight: np.ndarray  # of A minus B, in P@20 over 30 topics

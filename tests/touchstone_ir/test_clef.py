@@ -15,7 +15,7 @@ from touchstone_ir.results import result_from_json
 from touchstone_ir.samples import arrays_of, knowledge_of
 
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="CLEF_TAR names no folder with CLEF's files")
-# By class means, as the issue has them: value, low, high, p; and with the topics as a sample.
+# By class means, by an earlier program: value, low, high, p; and with the topics as a sample.
 CLASS_MEANS = (-0.109763, -0.174923, -0.044602, 0.000962)
 CLASS_MEANS_LIKE_THESE = (-0.192508, -0.027017)
 
