@@ -105,7 +105,7 @@ class Result:
         }
         if self.topics is not None:
             fields["topics"] = [_plain(row) for row in self.topics.to_dicts()]
-        fields |= self.details
+        fields |= _plain(self.details)
         return _written_text(json.dumps(fields, ensure_ascii=False, indent=1, allow_nan=False), path)
 
     def to_latex(self, path: str | Path | None = None) -> str:
@@ -157,10 +157,13 @@ def _written_text(text: str, path: str | Path | None) -> str:
     return text
 
 
-def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: None if isinstance(cell, float) and math.isnan(cell) else cell for name, cell in row.items()
-    }
+def _plain(value: Any) -> Any:
+    """Return what JSON can hold: a number that is none, or infinite, is null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {name: _plain(cell) for name, cell in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 # -- from numbers to rows -----------------------------------------------------------------------------------------
