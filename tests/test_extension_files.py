@@ -137,7 +137,7 @@ def test_a_planted_format_of_judgments_is_met_everywhere(tmp_path, monkeypatch, 
     where = reverse("console:manage-import", args=[collection.pk, made.pk])
     assert f'<option value="{PLANTED}">Planted</option>' in text_of(client_of("manager").get(where))
     schemas = description.__wrapped__()["components"]["schemas"]
-    described = schemas["ImportRequestRequest"]["properties"]["file_format"]["description"]
+    described = schemas["ImportRequest"]["properties"]["file_format"]["description"]
     assert (
         "of judgments: qrels, qrels_jg, crowd, gold, beir, cranfield, prels, stratified, mteb, umbrela, planted."
         in described

@@ -19,11 +19,14 @@ else:  # in a release, the files lie beside each other
     from verify_ranges import BESIDE, ENDS, OUTSIDE, nearest_zero, with_room, within_range  # type: ignore
 
 Row = dict[str, Any]
-NEAR_ZERO = 1e-12  # of values and limits, whose parts may cancel
+NEAR_ZERO = (
+    1e-12  # of values and limits, whose parts may cancel, and of standard errors that rounding alone leaves
+)
 POSITIVE = (
     "standard_error", "topics_standard_error", "degrees_of_freedom", "p_value", "n", "topics_p_value",
     "topics_degrees_of_freedom",
 )  # fmt: skip
+ERRORS = ("standard_error", "topics_standard_error")
 ALMOST = 1e-9  # of a half-width: two sides that are equal but for rounding
 
 
@@ -79,12 +82,13 @@ def compare_estimate(row: Row, again: Row, report: Any) -> None:
     if "largest" in again:
         again = within_range(again, again["largest"], is_pair=bool(row["run_b"]))
     for name in (*ENDS, *POSITIVE, *OUTSIDE, *(BESIDE if "largest" in again else ())):
-        near_zero = NEAR_ZERO if name in ENDS + BESIDE + OUTSIDE else 0.0
+        near_zero = NEAR_ZERO if name in (*ENDS, *BESIDE, *OUTSIDE, *ERRORS) else 0.0
         report.compare("numbers of estimates", f"{where} {name}", row.get(name), again.get(name), near_zero)
     recorded, parts = row["components"], again["components"]
     report.compare("numbers of estimates", f"{where} components", sorted(recorded), sorted(parts))
     for name in recorded.keys() & parts.keys():
-        report.compare("numbers of estimates", f"{where} components {name}", recorded[name], parts[name])
+        given = (recorded[name], parts[name], NEAR_ZERO**2)  # variances
+        report.compare("numbers of estimates", f"{where} components {name}", *given)
 
 
 def holm(p_values: list[float]) -> list[float]:

@@ -210,6 +210,7 @@ MIDDLEWARE = [
     "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "touchstone.views.refusals_become_pages",
+    "touchstone.api.plain_bytes.plain_bytes_where_asked",
 ]
 ROOT_URLCONF = "touchstone.urls"
 WSGI_APPLICATION = "touchstone.wsgi.application"

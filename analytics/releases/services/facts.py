@@ -153,28 +153,29 @@ def write_draws(campaign: Campaign, published: PublishedRuns, folder: Folder) ->
                 f"the frame file of batch {draw.batch} cannot be read: {error.strerror}"
             ) from error
         folder.write(f"draws/frame-{draw.batch}.parquet", frame)
+        design = published.in_design(draw.parameters)
         choices = ("batch", "question", "method", "selection", "parameters", "learned_from", "seed")
         sizes = ("n_frame", "n_drawn", "frame_sha256")
         folder.write_json(
             f"draws/draw-{draw.batch}.json",
             {name: getattr(draw, name) for name in (*choices, *sizes)}
-            | {"parameters": published.in_design(draw.parameters)}
+            | {"parameters": design}
             | {"judging_order": campaign.judging_order},
         )
         if draw.selection_kind.is_foreign:
             words.append(
-                f"A sample drawn elsewhere, imported with its probabilities from {draw.parameters['source']}: "
+                f"A sample drawn elsewhere, imported with its probabilities from {design['source']}: "
                 f"{draw.n_drawn:,} of {draw.n_frame:,} pairs; taken as drawn independently"
             )
             continue
         if draw.selection_kind.is_complete:
             words.append(
-                f"Nothing was drawn: all {draw.n_frame:,} documents of {draw.parameters['source']} were imported, with "
-                f"{draw.parameters['judgments']:,} judgments"
+                f"Nothing was drawn: all {draw.n_frame:,} documents of {design['source']} were imported, with "
+                f"{design['judgments']:,} judgments"
             )
             continue
         whole = "whole topics; " if draw.has_whole_topics else ""
-        if calibration := draw.parameters.get("calibration"):
+        if calibration := design.get("calibration"):
             whole += f"scores calibrated on {calibration['n_gold']:,} gold labels elsewhere; "
         words.append(
             f"Batch {draw.batch}: {draw.n_drawn:,} items drawn of {draw.n_frame:,} pairs "

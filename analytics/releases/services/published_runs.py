@@ -1,7 +1,9 @@
 """Which runs a release names: those that may be published. Of the others it holds a count, and no name."""
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 from typing import Any
 
@@ -12,6 +14,10 @@ from judging.models import Campaign, Run
 
 STAND_IN = "unpublished-"
 NAMING = ("runs", "pooled")  # parameters of a draw that name runs
+WORDS = (
+    "source",
+    "scores",
+)  # parameters that the names of files are in, and of files the names of runs may be
 HIDES_RUNS = 2  # the first format of releases that does not name them
 
 
@@ -50,9 +56,25 @@ class PublishedRuns:
         """Return the tags that may be named."""
         return [tag for tag in tags if tag not in self.hidden]
 
+    def words(self, text: str) -> str:
+        """Return what the product wrote down, as the name of a file, without the tags in it.
+
+        >>> PublishedRuns((), 1, {"bm25": "unpublished-1"}).words("bm25.prels, bm25f.prels")
+        'unpublished-1.prels, bm25f.prels'
+        """
+        return self._tag.sub(lambda found: self.hidden[found[0]], text) if self.hidden else text
+
+    @cached_property
+    def _tag(self) -> re.Pattern[str]:
+        """A hidden tag between anything but letters and digits; of several that begin alike the longest."""
+        tags = sorted(self.hidden, key=len, reverse=True)
+        return re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, tags))})(?![^\W_])")
+
     def in_design(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters of a draw."""
-        return {key: self.names(value) if key in NAMING else value for key, value in parameters.items()}
+        told: dict[str, Any] = {key: self.names(parameters[key]) for key in NAMING if key in parameters}
+        told |= {key: self.words(parameters[key]) for key in WORDS if key in parameters}
+        return {**parameters, **told}
 
     def estimates(self, rows: QuerySet[Estimate]) -> QuerySet[Estimate]:
         """Return the estimates whose runs are all in the release."""

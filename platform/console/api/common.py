@@ -103,10 +103,26 @@ class PairRequest(MeasureRequest):
 
 
 def query_of(
-    kind: type[serializers.Serializer[Any]], request: Request, campaign: Campaign, **context: Any
+    kind: type[serializers.Serializer[Any]],
+    request: Request,
+    campaign: Campaign,
+    described: type[serializers.Serializer[Any]] | None = None,
+    **context: Any,
 ) -> dict[str, Any]:
-    """Return what the query asks, or raise the answer that says what is wrong with it."""
-    sent = kind(data=request.query_params.dict(), context={"campaign": campaign, **context})
+    """Return what the query asks, or raise the answer that says what is wrong with it.
+
+    Where an address is `described` with more than this kind takes, the defaults of the rest may be sent: generated
+    clients do.
+    """
+    query = request.query_params.dict()
+    if described is not None:
+        others = {name: field for name, field in described().fields.items() if name not in kind().fields}
+        query = {
+            name: value
+            for name, value in query.items()
+            if name not in others or value != others[name].default
+        }
+    sent = kind(data=query, context={"campaign": campaign, **context})
     sent.is_valid(raise_exception=True)
     return dict(sent.validated_data)
 

@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpResponse
 from django.urls import reverse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -162,6 +162,9 @@ class PictureView(APIView):
 
     @extend_schema(
         operation_id="plots_retrieve",
+        parameters=[
+            OpenApiParameter("plot", {"type": "string", "enum": list(PICTURES)}, OpenApiParameter.PATH)
+        ],
         responses={
             (200, kind): OpenApiTypes.OBJECT if kind.endswith("json") else OpenApiTypes.BINARY
             for kind in (one.content_type.partition(";")[0] for one in PLOT_FORMATS)
@@ -170,7 +173,7 @@ class PictureView(APIView):
     def get(self, request: Request, campaign_id: uuid.UUID, plot: str) -> HttpResponse:
         row = drawn_campaign(campaign_id)
         _, kind, draw = PICTURES[plot]
-        sent = query_of(kind, request, row)
+        sent = query_of(kind, request, row, OfAny)
         chart = draw(row, sent)
         if chart is None:
             raise NothingToDraw

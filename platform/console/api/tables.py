@@ -5,13 +5,13 @@ from typing import Any
 
 from django.http import HttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from analytics.services.recomputation import latest_computation
-from analytics.services.result_tables import TableRequest, result_table
+from analytics.services.result_tables import RESULT_TABLES, TableRequest, result_table
 from analytics.tables import MARKS, NO_MARKS, TABLE_FORMATS, marks_of, table_format
 from console.api.common import MeasureRequest, query_of
 from console.campaigns import drawn_campaign
@@ -65,6 +65,13 @@ class TableView(APIView):
 
     @extend_schema(
         operation_id="tables_retrieve",
+        parameters=[
+            OpenApiParameter(
+                "table",
+                {"type": "string", "enum": [one.key for one in RESULT_TABLES]},
+                OpenApiParameter.PATH,
+            )
+        ],
         responses={(200, one.content_type.partition(";")[0]): OpenApiTypes.BINARY for one in TABLE_FORMATS},
     )
     def get(self, request: Request, campaign_id: uuid.UUID, table: str) -> HttpResponse:

@@ -148,6 +148,15 @@ def test_a_plot_shows_the_methods_that_are_asked_for(ask):
     assert "guess" in answer["errors"]["methods"][0]
 
 
+def test_defaults_may_be_sent_to_a_picture_that_does_not_take_them_as_generated_clients_do(ask):
+    pair = {"run": "run0", "against": "run2"}
+    defaults = {"methods": "", "family": "", "adjustment": "holm", "measure": "", "format": "svg"}
+    assert ask("plots/pairs", **defaults).content == ask("plots/pairs").content
+    assert ask("plots/topics", status=409, **pair, **defaults).json()["type"] == "/problems/NothingToDraw"
+    wrong = ask("plots/topics", status=400, **pair, **defaults | {"adjustment": "max-t"}).json()
+    assert wrong["errors"] == {"adjustment": ["there is no such field"]}
+
+
 def test_the_plots_numbers_are_those_of_the_estimates(ask):
     text = ask("plots/forest", format="csv", measure="P@10").content.decode()
     drawn = {(row["label"], row["method"]): row["value"] for row in csv.DictReader(io.StringIO(text))}

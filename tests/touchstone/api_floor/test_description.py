@@ -88,8 +88,8 @@ def test_files_are_binary_both_ways():
                     n_files += 1
     assert n_files > 15
     schemas = description()["components"]["schemas"]
-    assert schemas["UploadRequestRequest"]["properties"]["file"]["format"] == "binary"
-    assert schemas["ImportRequestRequest"]["properties"]["files"]["items"]["format"] == "binary"
+    assert schemas["UploadRequest"]["properties"]["file"]["format"] == "binary"
+    assert schemas["ImportRequest"]["properties"]["files"]["items"]["format"] == "binary"
 
 
 def test_judgments_that_are_sent_together_are_described_one_by_one():
@@ -106,5 +106,5 @@ def test_answers_have_what_requests_may_leave_out():
     schemas = description()["components"]["schemas"]
     for name in ("ReleaseAnswer", "JudgmentAnswer", "PairAnswer", "EstimateClaimAnswer"):
         assert schemas[name]["required"] == sorted(schemas[name]["properties"]), name
-    assert "licence" not in schemas["ReleaseRequestRequest"]["required"]
+    assert "licence" not in schemas["ReleaseRequest"]["required"]
     assert "detail" not in schemas["CallOutcome"]["required"]
