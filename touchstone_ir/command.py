@@ -8,7 +8,8 @@ import sys
 from collections.abc import Sequence
 
 from judging.formats import MissingPackageError
-from touchstone_ir.commands import BAD_INPUT, COMMANDS, DONE
+from touchstone_ir.command_parts import BAD_INPUT, DONE, add_all
+from touchstone_ir.commands import COMMANDS
 from touchstone_ir.fault_places import with_place
 
 
@@ -22,8 +23,7 @@ def parser() -> argparse.ArgumentParser:
         one = choices.add_parser(command.name, help=command.help, description=command.help)
         if command.add is not None:
             command.add(one)
-        for argument in command.arguments:
-            one.add_argument(*argument.flags, **argument.options)
+        add_all(one, command.arguments)
     return whole
 
 
