@@ -25,7 +25,7 @@ from parts.former_evaluators import FormerMeasure, by_topic
 from judging.run_columns import columns_frame
 from judging.runs import read_columns
 from judging.trec import QrelRecord, read_qrels
-from sampling.measures.scoring import evaluate_topics, index_qrels, measure_on_scale, ranked_run
+from sampling.measures.scoring import RankedRun, evaluate_topics, index_qrels, measure_on_scale, ranked_run
 
 GAINS = np.arange(4.0)
 BINARY = np.array([0.0, 1.0, 1.0, 1.0])
@@ -73,6 +73,12 @@ def as_documents(run: bytes, records: list[QrelRecord]) -> tuple[Ranking, Grades
     return ranking, grades
 
 
+def run_of(run: bytes) -> RankedRun:
+    """Return the run as the evaluator takes it."""
+    columns = read_columns(io.BytesIO(run), "run")
+    return ranked_run(columns.topic_ids, columns.offsets, columns.pair_hashes)
+
+
 def fastest(repetitions: int, *candidates: Callable[[], Any]) -> list[float]:
     """Return the least seconds of each, run in turns."""
     best = [float("inf")] * len(candidates)
@@ -100,7 +106,7 @@ def main() -> None:
     run, qrels = make_files(given.topics, given.documents, given.judged, given.seed)
     records = list(read_qrels(io.BytesIO(qrels), "qrels"))
     ranking, grades = as_documents(run, records)
-    ranked, judged = ranked_run(read_columns(io.BytesIO(run), "run")), index_qrels(records)
+    ranked, judged = run_of(run), index_qrels(records)
     measures = {name: measure_on_scale(name, GAINS, 1) for name in MEASURES}
     figures: dict[str, Any] = {
         "n_rows": given.topics * given.documents,
@@ -121,7 +127,7 @@ def main() -> None:
             by_topic(former, *read)
 
     def from_files() -> None:
-        evaluate_topics(ranked_run(read_columns(io.BytesIO(run), "run")), index_qrels(records), everything)
+        evaluate_topics(run_of(run), index_qrels(records), everything)
 
     rows = {
         name: (

@@ -11,10 +11,6 @@ JSON on standard output. Goals: no silence above 5 s; the address after at most 
 
 import argparse
 import json
-import os
-import re
-import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -27,10 +23,9 @@ import psycopg
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "platform"))
 
 from parts.assessors import WebClient
+from parts.demo_process import listen, started_demo
 
 HERE = Path(__file__).resolve().parents[1]
-ADDRESS = re.compile(r"Touchstone runs at (http://\S+)")
-LONGEST_WAIT = 600  # seconds; then the start has failed
 
 
 def main() -> None:
@@ -61,16 +56,7 @@ def start(folder: Path) -> dict[str, float]:
     """Start the checkout's demo on an empty folder; stop it when bob has his first document."""
     with tempfile.TemporaryDirectory(prefix="touchstone-start-", ignore_cleanup_errors=True) as var:
         began = time.monotonic()
-        process = subprocess.Popen(
-            [folder / ".venv" / "bin" / "python", folder / "manage.py", "demo"],
-            cwd=folder,
-            env={**os.environ, "TOUCHSTONE_VAR": var, "PYTHONUNBUFFERED": "1"},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        try:
+        with started_demo(folder, Path(var)) as process:
             address, silence = listen(process, began)
             seen = time.monotonic()
             first_document(address, Path(var))
@@ -79,24 +65,6 @@ def start(folder: Path) -> dict[str, float]:
                 "first_document_seconds": round(time.monotonic() - began, 2),
                 "longest_silence_seconds": round(silence, 2),
             }
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.communicate(timeout=120)
-
-
-def listen(process: "subprocess.Popen[str]", began: float) -> tuple[str, float]:
-    """Return the address when it is printed, and the longest time between two lines until then."""
-    assert process.stdout is not None
-    last, silence, said = began, 0.0, []
-    for line in process.stdout:
-        now = time.monotonic()
-        silence, last = max(silence, now - last), now
-        said.append(line)
-        if found := ADDRESS.search(line):
-            return found[1], silence
-        if now - began > LONGEST_WAIT:
-            break
-    raise SystemExit("the demo did not start; it said:\n" + "".join(said))
 
 
 def bobs_password(var: Path) -> str:

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Mapping, Sequence
 
+from judging.judgment_tables import USUAL_COLUMNS
+
 # Names in small letters without signs: "Query-ID" and "query_id" are alike.
 NAMES = {
     "topic_id": "topicid queryid qid topicnumber topicno topic querynumber queryno inputtopicid number num",
@@ -82,6 +84,16 @@ def judgment_mapping(roles: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
     if has_pair:
         found |= {"topic": _first(roles, "topic_id", "query"), "document": _first(roles, "doc_id")}
     return {field: columns for field, columns in found.items() if columns}
+
+
+def unambiguous(mapping: Mapping[str, tuple[str, ...]], titles: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """Return the mapping without fields that two columns are usually called: their reader refuses to choose.
+
+    >>> unambiguous({"topic": ("qid",), "document": ("doc",)}, ["qid", "topic", "doc"])
+    {'document': ('doc',)}
+    """
+    counts = {field: sum(title in usual for title in titles) for field, usual in USUAL_COLUMNS.items()}
+    return {field: columns for field, columns in mapping.items() if counts.get(field, 0) < 2}
 
 
 def leaning(roles: Mapping[str, str]) -> tuple[str, int]:

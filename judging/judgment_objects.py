@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from collections import deque
 from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
@@ -119,7 +120,7 @@ def read_umbrela(
     seen, noting = PairIndex(allows_repeats=allows_repeats), Noting(faults)
     reading = _Objects(name, UMBRELA_KEYS, options)
     with NotingAll(faults):
-        known = None if requests is None else request_ids(requests)
+        known = None if requests is None else request_ids(requests, _requests_name(requests))
         for line in object_lines(source, name, faults, options):
             with noting:
                 value = json_object(line, name)
@@ -152,6 +153,11 @@ def _ids(value: dict[str, Any], line: Line, reading: _Objects, known: Ids_by_tex
     if not waiting:
         reading.fail(line, "topic", "the requests have no such query and passage left")
     return waiting.popleft()
+
+
+def _requests_name(source: Source) -> str:
+    """Return how messages call the file of requests."""
+    return os.fspath(source) if isinstance(source, str | os.PathLike) else "requests"
 
 
 def request_ids(source: Source, name: str = "requests") -> Ids_by_texts:

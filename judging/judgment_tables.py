@@ -43,6 +43,8 @@ class _Reading:
     def columns(self, row: Row, field: str) -> tuple[str, ...]:
         """Return the column of a field, if the table has it."""
         if field not in self._columns:
+            if not self.options.mapping.get(field):
+                row.only_column(USUAL_COLUMNS[field])
             self._columns[field] = row.columns_of(field, USUAL_COLUMNS[field], self.options)
         return self._columns[field]
 
@@ -54,7 +56,7 @@ class _Reading:
         """Refuse a table that names no pair, or lacks another of the fields: no row of it can be read."""
         for field in fields if self.has_task(row) else ("topic", "document", *fields):
             if not self.columns(row, field):
-                row.required_columns(field, USUAL_COLUMNS[field], self.options)
+                row.lacks(USUAL_COLUMNS[field])
 
     def id(self, row: Row, field: str) -> str:
         """Return the cell as an id; the error points at the cell."""

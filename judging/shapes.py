@@ -4,7 +4,15 @@ import csv
 import re
 from collections.abc import Mapping, Sequence
 
-from judging.column_names import document_mapping, judgment_mapping, leaning, role_of, roles_of, topic_mapping
+from judging.column_names import (
+    document_mapping,
+    judgment_mapping,
+    leaning,
+    role_of,
+    roles_of,
+    topic_mapping,
+    unambiguous,
+)
 from judging.json_shapes import json_shape
 from judging.line_shapes import lines_kind
 from judging.pages import has_html, is_page
@@ -228,7 +236,9 @@ def _records(
         why = "Judgments: a judge's labels beside the truth. An import takes the truth, for gold answers."
         truth = judgment_mapping({**roles, "grade": "truth"})
         truth.pop("assessor", None)
-        return Shape("judgments", "pairs", form == "table", why, columns=columns, mapping=truth)
+        return Shape(
+            "judgments", "pairs", form == "table", why, columns=columns, mapping=unambiguous(truth, titles)
+        )
     if {"rank", "topic_id", "doc_id"} <= set(roles):
         why = f"A run: it has the columns {', '.join(titles[:6])}."
         return Shape("runs", "pyterrier", form == "table", why, columns=columns)
@@ -306,4 +316,5 @@ def _judgments(
                     f"Judgments? The column {judged[one][0]} holds no ids of {one}s that are known.",
                 )
     rivals = ("pyterrier",) if file_format == "gold" and not is_whole else ()
-    return Shape("judgments", file_format, is_sure, why, columns=columns, mapping=judged, rivals=rivals)
+    mapping = unambiguous(judged, titles)
+    return Shape("judgments", file_format, is_sure, why, columns=columns, mapping=mapping, rivals=rivals)

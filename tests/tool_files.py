@@ -1,6 +1,13 @@
 """The files of tools in tests/fixtures/formats: what they hold, and how a test asks for a tool."""
 
+import ast
+import csv
+import importlib.util
+import json
+import os
+from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,3 +63,28 @@ def tool(name: str):
     return pytest.importorskip(
         name, reason=f"{name} is not installed: tests/fixtures/formats/README.md says how"
     )
+
+
+def function_of(path: str, name: str) -> Any:
+    """Return a function of an installed package whose import would need torch; a test is skipped where it lacks."""
+    package = path.split("/")[0]
+    spec = importlib.util.find_spec(package)
+    if spec is None:
+        pytest.skip(f"{package} is not installed: tests/fixtures/formats/README.md says how")
+    source = Path(spec.submodule_search_locations[0]).parent / path
+    tree = ast.parse(source.read_text(encoding="utf-8"))
+    node = next(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == name)
+    node.decorator_list, node.returns = [], None
+    for argument in (*node.args.args, *node.args.kwonlyargs):
+        argument.annotation = None
+    names: dict[str, Any] = {"json": json, "csv": csv, "defaultdict": defaultdict, "Any": Any, "Path": Path}
+    exec(compile(ast.Module([node], []), str(source), "exec"), names)  # noqa: S102 (of an installed package)
+    return names[name]
+
+
+def program(variable: str, what: str) -> str:
+    """Return the path of a program that no package brings, from the environment; without it a test is skipped."""
+    path = os.environ.get(variable, "")
+    if not path:
+        pytest.skip(f"{what} is not there: {variable} names it (tests/fixtures/formats/README.md)")
+    return path

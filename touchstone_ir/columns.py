@@ -42,7 +42,9 @@ TYPES: dict[str, Any] = {
 
 
 class InputRefused(ValueError):
-    """What was given cannot be used, for a reason that names what is wrong with it."""
+    """What was given cannot be used, for a reason that names what is wrong with it; `about`: the pair, if it is one."""
+
+    about: Any = None  # touchstone_ir.fault_places.Misfit
 
 
 def table_of(source: Any, *, value: str) -> pl.DataFrame:

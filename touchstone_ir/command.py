@@ -7,7 +7,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from touchstone_ir.commands import BAD_INPUT, COMMANDS, DONE
+from judging.formats import MissingPackageError
+from touchstone_ir.command_parts import BAD_INPUT, DONE, add_all
+from touchstone_ir.commands import COMMANDS
+from touchstone_ir.fault_places import with_place
 from touchstone_ir.grade_maps import joined_grades
 
 
@@ -21,8 +24,7 @@ def parser() -> argparse.ArgumentParser:
         one = choices.add_parser(command.name, help=command.help, description=command.help)
         if command.add is not None:
             command.add(one)
-        for argument in command.arguments:
-            one.add_argument(*argument.flags, **argument.options)
+        add_all(one, command.arguments)
     return whole
 
 
@@ -35,8 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return command.run(options)
     except BrokenPipeError:  # whoever read the result has enough of it
         return DONE
-    except (OSError, ValueError) as error:
-        print(f"touchstone {command.name}: {error}", file=sys.stderr)
+    except (OSError, ValueError, MissingPackageError) as error:
+        print(f"touchstone {command.name}: {with_place(error, vars(options))}", file=sys.stderr)
         return BAD_INPUT
 
 

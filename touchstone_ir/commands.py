@@ -10,35 +10,23 @@ from typing import Any
 import polars as pl
 
 from judging.formats import FORMATS, convert
-from touchstone_ir import draws, gate_command, numbers, plans, releases
-from touchstone_ir.columns import InputRefused
+from touchstone_ir import draws, evaluate_command, gate_command, numbers, plans, releases
+from touchstone_ir.command_parts import (
+    ALL_REFUSED,
+    BAD_INPUT,
+    DIFFERENT,
+    DONE,
+    OUT,
+    PRINTING,
+    Argument,
+    argument,
+    print_result,
+    write_text,
+)
 from touchstone_ir.grade_maps import FLAG, OPTION, grade_map
-from touchstone_ir.measures import measures_of
 from touchstone_ir.printing import csv_text
 from touchstone_ir.readers import read_qrels, read_run
-from touchstone_ir.results import Result, result_from_json
-
-DONE, DIFFERENT, BAD_INPUT, ALL_REFUSED = 0, 1, 2, 5
-OUTPUTS: dict[str, Callable[[Result], str]] = {
-    "table": str,
-    "json": Result.to_json,
-    "csv": Result.to_csv,
-    "latex": Result.to_latex,
-    "markdown": Result.to_markdown,
-}
-
-
-@dataclass(frozen=True)
-class Argument:
-    """An argument: its flags or its name, and what argparse takes besides."""
-
-    flags: tuple[str, ...]
-    options: dict[str, Any]
-
-
-def argument(*flags: str, **options: Any) -> Argument:
-    """Return an argument as argparse spells it."""
-    return Argument(flags, options)
+from touchstone_ir.results import result_from_json
 
 
 @dataclass(frozen=True)
@@ -60,7 +48,6 @@ MEASURES = argument(
 )
 ONE_MEASURE = argument("--measure", "-m", required=True, metavar="M", help="as ir_measures spells it: DCG@10")
 RUNS = argument("runs", nargs="+", metavar="RUN", help="a run file of any format")
-OUT = argument("--out", "-o", metavar="FILE", help="write there instead of to standard output")
 SEED = argument(
     "--seed", type=int, required=True, help="of the random numbers: the same seed, the same pairs"
 )
@@ -74,11 +61,6 @@ EVIDENCE = (
     argument("--relevant", type=int, default=1, help="the lowest grade that counts as relevant (1)"),
     argument("--claim", choices=["topics-like-these", "these-topics"], help="what intervals are about"),
     GRADE_MAP,
-)
-PRINTING = (
-    argument("--output", choices=[*OUTPUTS], default="table", help="how the result is written"),
-    OUT,
-    argument("--plot", metavar="FILE", help="a picture as well: .svg, .pdf or .png"),
 )
 
 
@@ -96,24 +78,10 @@ def _evidence(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _write(text: str, out: str | None) -> None:
-    if out is None:
-        print(text)
-    else:
-        Path(out).write_text(text if text.endswith("\n") else f"{text}\n", encoding="utf-8")
-
-
-def _print_result(result: Result, options: argparse.Namespace) -> int:
-    _write(OUTPUTS[options.output](result).rstrip("\n"), options.out)
-    if options.plot:
-        result.plot(options.plot)
-    return ALL_REFUSED if result.is_refused else DONE
-
-
 def _write_pairs(pairs: pl.DataFrame, out: str | None) -> int:
     """Write pairs with an empty column grade, which is then filled in."""
     table = pairs.with_columns(grade=pl.lit(None, dtype=pl.Int64))
-    _write(csv_text(table).rstrip("\n"), out)
+    write_text(csv_text(table).rstrip("\n"), out)
     n_new = int((pairs["batch"] == pairs["batch"].max()).sum()) if pairs.height else 0
     print(f"{pairs.height} pairs, {n_new} of them new", file=sys.stderr)
     return DONE
@@ -123,7 +91,8 @@ def _write_pairs(pairs: pl.DataFrame, out: str | None) -> int:
 
 
 def _convert(options: argparse.Namespace) -> int:
-    written = convert(options.source, options.out, options.from_format, options.to_format, name=options.name)
+    given = {"name": options.name, "requests": options.requests}
+    written = convert(options.source, options.out, options.from_format, options.to_format, **given)
     print("\n".join(map(str, written)), file=sys.stderr)
     return DONE
 
@@ -169,38 +138,18 @@ def _audit(options: argparse.Namespace) -> int:
 
 def _estimate(options: argparse.Namespace) -> int:
     found = numbers.estimate(read_run(*options.runs), options.measure, **_evidence(options))
-    return _print_result(found, options)
+    return print_result(found, options)
 
 
 def _compare(options: argparse.Namespace) -> int:
     runs = read_run(*options.runs)
     chosen = {"of": options.of, "against": options.against}
-    return _print_result(numbers.compare(runs, options.measure, **_evidence(options), **chosen), options)
+    return print_result(numbers.compare(runs, options.measure, **_evidence(options), **chosen), options)
 
 
 def _rank(options: argparse.Namespace) -> int:
     found = numbers.rank(read_run(*options.runs), options.measure, **_evidence(options))
-    return _print_result(found, options)
-
-
-def _evaluate(options: argparse.Namespace) -> int:
-    n_runs = next(
-        (place for place, name in enumerate(options.names) if _is_measure(name)), len(options.names)
-    )
-    runs, measures = options.names[:n_runs], [*options.names[n_runs:], *options.measure]
-    if not runs or not measures:
-        raise InputRefused("name at least one run, and then at least one measure")
-    found = releases.evaluate(options.release, runs, measures, against=options.against or None)
-    return _print_result(found, options)
-
-
-def _is_measure(name: str) -> bool:
-    """Return whether a name is that of a measure and of no file."""
-    try:
-        measures_of(name)
-    except InputRefused:
-        return False
-    return not Path(name).exists()
+    return print_result(found, options)
 
 
 def _plan(options: argparse.Namespace) -> int:
@@ -212,7 +161,7 @@ def _plan(options: argparse.Namespace) -> int:
         cost_label=options.cost_label,
         cost_gold=options.cost_gold,
     )
-    _write(found.to_json() if options.output == "json" else str(found), options.out)
+    write_text(found.to_json() if options.output == "json" else str(found), options.out)
     return DONE if (found.frame["refusal"] == "").any() else ALL_REFUSED
 
 
@@ -225,7 +174,7 @@ def _verify(options: argparse.Namespace) -> int:
 def _describe(options: argparse.Namespace) -> int:
     from touchstone_ir.description import description_json
 
-    _write(description_json(), options.out)
+    write_text(description_json(), options.out)
     return DONE
 
 
@@ -242,6 +191,11 @@ COMMANDS: tuple[Command, ...] = (
             ),
             argument("--to", dest="to_format", choices=KEYS, metavar="FORMAT", help="default: by the ending"),
             argument("--name", help="of the run, where a file holds several or none"),
+            argument(
+                "--requests",
+                metavar="FILE",
+                help="what umbrela was asked: its judgments name no topic and document",
+            ),
         ),
         _convert,
     ),
@@ -312,17 +266,10 @@ COMMANDS: tuple[Command, ...] = (
     ),
     Command(
         "evaluate",
-        "What a release's judgments tell of runs.",
-        (
-            argument("release", metavar="RELEASE", help="its zip or its folder"),
-            argument(
-                "names", nargs="+", metavar="RUN ... M ...", help="runs, files or by name, and then measures"
-            ),
-            argument("--measure", "-m", nargs="+", default=[], metavar="M", help="further measures"),
-            argument("--against", action="append", metavar="RUN", help="a run to subtract; may be repeated"),
-            *PRINTING,
-        ),
-        _evaluate,
+        evaluate_command.DESCRIPTION,
+        (),
+        evaluate_command.run,
+        evaluate_command.add_arguments,
         codes=(DONE, BAD_INPUT, ALL_REFUSED),
     ),
     Command(

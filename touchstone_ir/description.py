@@ -7,7 +7,8 @@ from typing import Any
 from analytics.estimation.claims import CLAIMS
 from judging.formats import FORMATS
 from sampling.measures.registry import suggested_measures
-from touchstone_ir.commands import ALL_REFUSED, BAD_INPUT, COMMANDS, DIFFERENT, DONE
+from touchstone_ir.command_parts import ALL_REFUSED, BAD_INPUT, DIFFERENT, DONE
+from touchstone_ir.commands import COMMANDS
 from touchstone_ir.measures import SERVED
 from touchstone_ir.results import COLUMNS, SCHEMA
 

@@ -25,6 +25,7 @@ from sampling.questions import Design as Question
 from sampling.questions import prior_of_runs, question_rows
 from sampling.strategies import DEFAULT_STRATEGY, STRATEGIES, strategy_probabilities
 from touchstone_ir.columns import InputRefused
+from touchstone_ir.fault_places import pair_refused, told_with_places, with_place
 from touchstone_ir.measures import measures_of
 from touchstone_ir.numbers import judgments_of, runs_of
 from touchstone_ir.readers import read_pairs
@@ -235,10 +236,11 @@ def _drawn_pairs(pairs: pl.DataFrame, seed: int, purpose: str, earlier: Any, wha
     beyond = before.join(taken, on=PAIR, how="anti", maintain_order="left")
     if beyond.height:
         row = beyond.row(0, named=True)
-        raise InputRefused(
+        words = (
             f"document {row['doc']} of topic {row['topic']} was drawn earlier and is not drawn now: earlier= is of "
             f"another {what} or seed, or of a larger one"
         )
+        raise with_place(pair_refused("earlier", (row["topic"], row["doc"]), words), {"earlier": earlier})
     batch = int(before["batch"].max()) + 1  # type: ignore[arg-type]  # a column of whole numbers
     joined = taken.join(before.select(*PAIR, "batch"), on=PAIR, how="left", maintain_order="left")
     return joined.with_columns(pl.col("batch").fill_null(batch))
@@ -292,8 +294,10 @@ def audit(
     table = runs_of(runs)
     (parsed,) = measures_of(measure)
     linear = nearest_sum(parsed.name)
-    known = knowledge_of(judgments_of(labels), None, judgments_of(draw, graded=False), None)
-    arrays = arrays_of(table, known, parsed.last_rank, 1)
+    said, drawn = judgments_of(labels), judgments_of(draw, graded=False)
+    with told_with_places(labels=labels, draw=draw):
+        known = knowledge_of(said, None, drawn, None)
+        arrays = arrays_of(table, known, parsed.last_rank, 1)
     if not arrays.judged.size:
         raise InputRefused("labels: none is of a pair that can be checked")
     weights = weights_of_runs(linear, arrays.returned, arrays.n_topics)

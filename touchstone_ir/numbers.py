@@ -18,6 +18,7 @@ from analytics.numbers.targets import targets_of
 from sampling.measures.families import Measure
 from sampling.measures.kinds import Kind
 from touchstone_ir.columns import InputRefused
+from touchstone_ir.fault_places import told_with_places
 from touchstone_ir.measures import gains_of, measures_of, printed_name
 from touchstone_ir.readers import RUN, read_pairs, read_qrels, read_run
 from touchstone_ir.results import Result, result_of
@@ -170,9 +171,11 @@ def measured_runs(
     checked = _truth(said) if gold is None else judgments_of(gold)
     if gold is not None and checked is not None and "truth" in checked.columns:
         checked = _truth(checked)
-    known = knowledge_of(said, checked, judgments_of(draw, graded=False), gold_chosen)
+    drawn = judgments_of(draw, graded=False)
     deepest = max(WHOLE_RANKING if one.cutoff is None else one.last_rank for one in wanted)
-    arrays = arrays_of(table, known, deepest, relevant)
+    with told_with_places(labels=labels, gold=labels if gold is None else gold, draw=draw):
+        known = knowledge_of(said, checked, drawn, gold_chosen)
+        arrays = arrays_of(table, known, deepest, relevant)
     scale = gains_of(gains, arrays.n_grades, _grades_given(known))
     basis = basis_of(arrays, scale)
     return [_measured_runs(basis, arrays, known, measure) for measure in wanted]

@@ -1,12 +1,12 @@
 """Results as text: a table for the terminal, sentences, CSV, and the tables of a paper."""
 
 import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import polars as pl
 
-from analytics.estimation.wording import LEVEL, sentence
+from analytics.estimation.wording import ADJUSTMENTS, LEVEL, p_words, sentence
 from analytics.tables import Difference, RunNumber, Terms, pairs_table, runs_table, table_format
 from analytics.tables.marks import NO_MARKS
 from judging.spreadsheets import SheetWriter
@@ -26,35 +26,114 @@ SHOWN = (
     "p_adjusted",
     "verdict",
 )
+P_VALUES = ("p", "p_adjusted")
+EVALUATED_PAIRS = (*SHOWN[: SHOWN.index("p_adjusted")], "p", "p_adjusted", "verdict")
 MOST_ROWS, MOST_SENTENCES = 40, 10
+Row = Mapping[str, Any]
+Cell = Callable[[Row, int], str]  # of a row, with so many decimals
 
 
-def text_table(frame: pl.DataFrame) -> str:
-    """Return the first rows as an aligned table of what matters most."""
-    names = [name for name in SHOWN if name in frame.columns and frame[name].null_count() < frame.height]
-    names = names if {"measure", "value"} <= set(frame.columns) else list(frame.columns)
-    names = [name for name in names if name != "verdict" or (frame["verdict"] != "").any()]
-    rows = [[_cell(row[name]) for name in names] for row in frame.head(MOST_ROWS).iter_rows(named=True)]
-    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+def result_text(result: Result, places: int = 4, *, is_whole: bool = False) -> str:
+    """Return a result as it is printed: the table, and below what is said of it; whole, or its first rows."""
+    table = text_table(result.frame, _columns(result), places, None if is_whole else MOST_ROWS)
+    if result.head:
+        return "\n".join([result.head, "", table, *([""] if result.notes else []), *result.notes])
+    below = [result.caption, *sentences(result, None if is_whole else MOST_SENTENCES)]
+    return "\n".join([table, *filter(None, below)])
+
+
+def text_table(frame: pl.DataFrame, columns: Mapping[str, Cell], places: int, most: int | None) -> str:
+    """Return the first rows as an aligned table."""
+    shown = frame if most is None else frame.head(most)
+    rows = [[cell(row, places) for cell in columns.values()] for row in shown.iter_rows(named=True)]
+    widths = [max(map(len, column)) for column in zip(columns, *rows, strict=True)]
     lines = [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in [names, *rows]
+        for row in [[*columns], *rows]
     ]
-    left = frame.height - MOST_ROWS
+    left = frame.height - shown.height
     return "\n".join([*lines, f"... and {left} more rows"] if left > 0 else lines)
 
 
-def _cell(value: Any) -> str:
+def topic_lines(topics: pl.DataFrame, places: int) -> str:
+    """Return the values of topics, a line each, separated by tabs."""
+    rows = ([_cell_text(cell, places) for cell in row] for row in topics.iter_rows())
+    return "\n".join("\t".join(row) for row in [topics.columns, *rows])
+
+
+def _columns(result: Result) -> dict[str, Cell]:
+    """Return what matters most of a result: the heads of the table's columns, and how their cells are made."""
+    frame = result.frame
+    if "estimate" in frame.columns:
+        return {
+            head: cell
+            for head, cell in EVALUATED_RUNS.items()
+            if head != "run" or frame["run"].n_unique() > 1
+        }
+    shown = EVALUATED_PAIRS if result.kind == "evaluate" else SHOWN
+    names = [name for name in shown if name in frame.columns and frame[name].null_count() < frame.height]
+    names = names if {"measure", "value"} <= set(frame.columns) else list(frame.columns)
+    names = [name for name in names if name != "verdict" or (frame["verdict"] != "").any()]
+    is_evaluated = result.kind == "evaluate"
+    return {name: _p_cell(name) if is_evaluated and name in P_VALUES else _cell_of(name) for name in names}
+
+
+def _cell_of(name: str) -> Cell:
+    return lambda row, places: _cell_text(row[name], places)
+
+
+def _cell_text(value: Any, places: int = 4) -> str:
     if value is None:
         return "-"
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+    return f"{value:.{places}f}" if isinstance(value, float) else str(value)
 
 
-def sentences(result: Result) -> Iterator[str]:
-    """Yield what is said of each row: of pairs as on the results pages, of runs the value with its interval."""
+def _interval_cell(value: str, low: str, high: str) -> Cell:
+    def cell(row: Row, places: int) -> str:
+        ends = "" if row[low] is None else f" [{row[low]:.{places}f}, {row[high]:.{places}f}]"
+        return f"{_cell_text(row[value], places)}{ends}"
+
+    return cell
+
+
+def _p_cell(name: str) -> Cell:
+    return lambda row, _: (
+        "-" if row[name] is None else p_words(row[name]).removeprefix("p ").removeprefix("= ")
+    )
+
+
+def _share_cell(name: str) -> Cell:
+    return lambda row, _: "-" if row[name] is None else f"{100 * row[name]:.0f} %"
+
+
+def _cell_where(is_there: Callable[[Row], bool], cell: Cell) -> Cell:
+    return lambda row, places: cell(row, places) if is_there(row) else "-"
+
+
+EVALUATED_RUNS: dict[str, Cell] = {
+    "measure": _cell_of("measure"),
+    "run": _cell_of("run"),
+    "qrels": _cell_of("as_given"),
+    "estimate, 95 % confidence interval": _interval_cell("estimate", "estimate_low", "estimate_high"),
+    "corrected, 95 % confidence interval": _cell_where(
+        lambda row: row["n_gold"] > 0, _interval_cell("value", "low_other", "high_other")
+    ),
+    "topics as a sample": _cell_where(
+        lambda row: row["low"] is not None, _interval_cell("value", "low", "high")
+    ),
+    "Judged@k": _share_cell("judged_share"),
+    "gold": _share_cell("gold_share"),
+}
+
+
+def sentences(result: Result, most: int | None = MOST_SENTENCES) -> Iterator[str]:
+    """Yield what is said of the first rows: of pairs as on the results pages, of runs the value with its interval."""
+    if result.pairs:
+        yield from map(sentence, result.pairs[:most])
+        return
     if not {"measure", "run", "value"} <= set(result.frame.columns):  # agreement, and what to buy
         return
-    for row in result.frame.head(MOST_SENTENCES).iter_rows(named=True):
+    for row in result.frame[:most].iter_rows(named=True):
         if row.get("against") is not None:
             yield sentence(pair_comparison(result, row))
         else:
@@ -91,23 +170,24 @@ def paper_tables(result: Result, key: str) -> str:
     Raises
     ------
     InputRefused
-        A result that is no table of runs or pairs.
+        A result that is no table of runs or pairs, or has no intervals.
     """
     if not {"run", "value", "measure"} <= set(result.frame.columns):
         raise InputRefused(f"there is no such table of the kind {result.kind}")
+    if not result.claim:
+        raise InputRefused(f"a table in {key} shows intervals, and these numbers have none")
     measures = result.frame["measure"].unique(maintain_order=True).to_list()
     return "\n".join(_paper_table(result, measure, key) for measure in measures)
 
 
 def _paper_table(result: Result, measure: str, key: str) -> str:
     rows = result.frame.filter(pl.col("measure") == measure).to_dicts()
-    n_tested = int(result.frame["p"].is_not_null().sum())
     terms = Terms(
         measure=measure,
-        estimate="corrected" if any(row["n_gold"] for row in rows) else "grades as given",
+        estimate="corrected" if result.pairs or any(row["n_gold"] for row in rows) else "grades as given",
         claim=CLAIM_WORDS[result.claim],
         test="two-sided test of the difference",
-        adjustment=_adjustment(n_tested),
+        adjustment=_adjustment(result),
     )
     if rows and rows[0]["against"] is not None:
         table = pairs_table([_difference(row) for row in rows], terms)
@@ -119,7 +199,13 @@ def _paper_table(result: Result, measure: str, key: str) -> str:
     return table_format(key).write(table)
 
 
-def _adjustment(n_tested: int) -> str:
+def _adjustment(result: Result) -> str:
+    if result.pairs:
+        first = result.pairs[0]
+        return (
+            f"p {ADJUSTMENTS[first.adjustment]} in the family {first.family}, {first.n_family:,} comparisons"
+        )
+    n_tested = int(result.frame["p"].is_not_null().sum())
     if n_tested > 1:
         return f"p adjusted by Holm over the {n_tested:,} comparisons of this result"
     return "one comparison" if n_tested else ""

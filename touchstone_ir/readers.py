@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from touchstone_ir.columns import InputRefused, require, table_of
+from touchstone_ir.fault_places import place_of
 
 RUN = ("run", "topic", "doc", "rank", "score")
 
@@ -115,6 +116,7 @@ def read_qrels(
     *,
     format: str | None = None,  # noqa: A002
     grades: Mapping[int, int | None] | None = None,
+    requests: str | os.PathLike[str] | None = None,
 ) -> pl.DataFrame:
     """Return judgments as a table: topic, doc, grade; assessor, probability, judge and truth where the source has them.
 
@@ -125,6 +127,8 @@ def read_qrels(
         Key of a format of files; by default it is recognised.
     grades : dict, optional
         A grade for each that is to be another one, None to leave its lines out: ``{-2: 0, -1: None}``.
+    requests : path, optional
+        The file of requests that umbrela judged: its own judgments name texts, and no topic and document.
 
     Raises
     ------
@@ -141,16 +145,17 @@ def read_qrels(
         from judging import formats
 
         what = str(source)
-        frame = table_of(
-            dict(formats.read_judgment_columns(source, format=format, grades=grades)), value="grade"
-        )
+        columns = formats.read_judgment_columns(source, format=format, grades=grades, requests=requests)
+        frame = table_of(dict(columns), value="grade")
+    elif requests is not None:
+        raise InputRefused("requests= is for a file of umbrela's judgments")
     else:
         what, frame = "judgments", table_of(source, value="grade")
         if grades and "grade" in frame.columns:
             frame = _map_grades(frame, grades)
     if "grade" not in frame.columns and "truth" in frame.columns:
-        return _checked_judgments(frame.with_columns(grade=pl.col("judge")), what)
-    return _checked_judgments(frame, what)
+        frame = frame.with_columns(grade=pl.col("judge"))
+    return _checked_judgments(frame, what, source)
 
 
 def read_pairs(source: Any) -> pl.DataFrame:
@@ -162,7 +167,7 @@ def read_pairs(source: Any) -> pl.DataFrame:
         As `read_qrels`, but that grades may be missing.
     """
     if not isinstance(source, str | os.PathLike):
-        return _checked_pairs(table_of(source, value="probability"), "pairs")
+        return _checked_pairs(table_of(source, value="probability"), "pairs", source)
     frame = read_qrels(source)  # faults have their lines
     with open(source, "rb") as stream:
         names = stream.readline().decode("utf-8", "replace").strip().split(",")
@@ -179,27 +184,30 @@ def _map_grades(frame: pl.DataFrame, grades: Mapping[int, int | None]) -> pl.Dat
     return kept.with_columns(pl.col("grade").replace(others)) if others else kept
 
 
-def _checked_judgments(frame: pl.DataFrame, what: str) -> pl.DataFrame:
+def _checked_judgments(frame: pl.DataFrame, what: str, source: Any) -> pl.DataFrame:
     require(frame, ("topic", "doc", "grade"), what)
-    _checked_pairs(frame, what)
+    _checked_pairs(frame, what, source)
     negative = frame.filter(pl.col("grade") < 0)
     if negative.height:
-        grade = negative["grade"][0]
+        counts = negative["grade"].value_counts().sort("grade")
+        said = ", ".join(f"{n} lines have the grade {grade}" for grade, n in counts.iter_rows())
+        place = _place(what, source, negative.row(0, named=True))
         raise InputRefused(
-            f"{what}: {negative.height} lines have the grade {grade}: say with grades= (in a shell: --grades) what it "
-            "means, 0 for not relevant or None to leave the lines out"
+            f"{place}: {said}: say with grades= (in a shell: --grades) what it means, 0 for not relevant or None to "
+            "leave the lines out"
         )
     return frame
 
 
-def _checked_pairs(frame: pl.DataFrame, what: str) -> pl.DataFrame:
+def _checked_pairs(frame: pl.DataFrame, what: str, source: Any) -> pl.DataFrame:
     """Return the frame; InputRefused where an assessor has a pair twice, or where a probability is none."""
     require(frame, ("topic", "doc"), what)
     by = [name for name in ("topic", "doc", "assessor") if name in frame.columns]
     twice = frame.select(by).is_duplicated()
     if twice.any():
         row = frame.filter(twice).row(0, named=True)
-        raise InputRefused(f"{what}: document {row['doc']} is judged twice in topic {row['topic']}")
+        place = _place(what, source, row, nth=2)
+        raise InputRefused(f"{place}: document {row['doc']} is judged twice in topic {row['topic']}")
     if "probability" in frame.columns:
         wrong = frame.filter((pl.col("probability") <= 0) | (pl.col("probability") > 1))
         if wrong.height:
@@ -209,6 +217,13 @@ def _checked_pairs(frame: pl.DataFrame, what: str) -> pl.DataFrame:
                 f"{row['probability']}"
             )
     return frame
+
+
+def _place(what: str, source: Any, row: dict[str, Any], nth: int = 1) -> str:
+    """Return how a message names the place of a row: a file's with its line."""
+    return (
+        place_of(source, (row["topic"], row["doc"]), nth) if isinstance(source, str | os.PathLike) else what
+    )
 
 
 def read_topics(

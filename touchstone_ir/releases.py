@@ -1,7 +1,7 @@
 """What a release's judgments tell of runs, and whether the release is what it says."""
 
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,79 +9,123 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from analytics.estimation.claims import CLAIMS, LIKE_THESE, Claim
-from analytics.estimation.estimate import Estimate, Refusal
-from analytics.estimation.wording import ClaimTest, PairComparison
+from analytics.estimation.claims import CLAIMS, claim_of
+from analytics.estimation.wording import ADJUSTMENTS
 from analytics.releases.comparing import DifferenceOptions, compare_runs, rankings_of_release
 from analytics.releases.evaluating import evaluate as evaluate_ranking
-from analytics.releases.evaluation import Evaluation, ValueAlone
 from analytics.releases.manifest import MANIFEST
 from analytics.releases.reading import OpenRelease, ReleaseUnreadable
 from analytics.releases.samples import open_named, sample_of
 from judging.run_columns import hash_pairs
-from sampling.measures.scoring import RankedRun, index_qrels
+from sampling.measures.scoring import RankedRun, index_qrels, ranked_run
 from touchstone_ir.columns import InputRefused
-from touchstone_ir.measures import measures_of
 from touchstone_ir.numbers import runs_of
+from touchstone_ir.release_rows import (
+    pair_details,
+    pair_row,
+    run_details,
+    run_notes,
+    run_row,
+    topic_rows,
+)
 from touchstone_ir.results import CLAIM_WORDS, Result, rows_frame
+
+Rankings = dict[str, dict[str, list[str]]]  # by run and topic the documents, best first
 
 
 def evaluate(
-    release: str | Path, runs: Any, measures: Any, *, against: str | Sequence[str] | None = None
+    release: str | Path,
+    runs: Any,
+    measures: Any,
+    *,
+    against: Any = None,
+    claim: str | None = None,
+    family: str = "",
+    by_topic: bool = False,
 ) -> Result:
     """Return what the judgments of a release tell of runs: of the release by name, or of any others.
 
-    Without `against` a row a run and measure, as `manage.py evaluate` has it: the number corrected by the release's
-    audit, else estimated from its sample, and beside it the value by the published grades. With `against` a row a
-    pair, p adjusted in the family that the release declares, else by Holm over all runs that are named.
+    Without `against` a row a run and measure: the number corrected by the release's audit, else estimated from its
+    sample, and beside it the estimate and the value by the published grades. With `against` a row a pair, p adjusted
+    in the family that the release declares, else by Holm over all runs that are named. `touchstone evaluate` and
+    `manage.py evaluate` print what this returns.
 
     Parameters
     ----------
     release : path
-        Its zip or its folder.
+        Its zip, its folder, or ``<campaign>/<version>``.
     runs : names, paths or tables
+        Files of any format that `read_run` reads; what is no file is a run of the release.
     measures : str, object or list
-    against : str or list of str, optional
-        Runs that are subtracted: of the release, or among `runs`.
+    against : as `runs`, optional
+        Runs that are subtracted: of the release, among `runs`, or others.
+    claim : "topics-like-these" or "these-topics", optional
+        What is claimed of a difference; by default the first.
+    family : str
+        ``all``, ``baseline:<run>`` or ``runs:<run>,<run>`` of the runs that are named; not the declared one.
+    by_topic : bool
+        The values of topics as well: `Result.topics`. Of runs, not of pairs.
 
     Raises
     ------
     InputRefused, ValueError
-        No release, a run or measure that is not there.
+        No release, a run or measure that is not there, a run against itself.
     """
-    names = [str(one) if isinstance(one, str) else one.name for one in measures_of(measures)]
+    is_many = isinstance(measures, Iterable) and not isinstance(measures, str)
+    names = [str(one) for one in (measures if is_many else [measures])]
+    if not names:
+        raise InputRefused("name at least one measure")
+    if against is None and (claim or family):
+        raise InputRefused("claim= and family= are about differences: name a run with against=")
     try:
         with open_named(str(release)) as opened:
             rankings = _rankings(opened, runs)
             if against is not None:
+                others = _rankings(opened, against, rankings)
                 return _pairs(
-                    opened, rankings, names, [against] if isinstance(against, str) else list(against)
+                    opened,
+                    rankings,
+                    others,
+                    names,
+                    DifferenceOptions(claim_of(claim or CLAIMS[0].key), family),
                 )
-            return _values(opened, rankings, names)
+            return _values(opened, rankings, names, by_topic=by_topic)
     except (ReleaseUnreadable, OSError) as error:
         raise InputRefused(str(error)) from error
 
 
-def _rankings(release: OpenRelease, runs: Any) -> dict[str, dict[str, list[str]]]:
-    """Return the documents of every run by topic, best first; a name is a run of the release, or a file."""
-    many = runs if isinstance(runs, list | tuple) else [runs]
-    known, found = release.runs(), dict[str, dict[str, list[str]]]()
-    for one in many:
-        if isinstance(one, str) and one in known:
-            found[one] = rankings_of_release(release, one)
-            continue
-        if isinstance(one, str) and not Path(one).exists():
-            raise InputRefused(
-                f"{one} is no file, and the release has no such run: it has {', '.join(known)}"
-            )
-        for run, ranking in rankings_of(runs_of(one)).items():
+def run_names(release: str | Path) -> list[str]:
+    """Return the runs that a release holds. InputRefused where it is none."""
+    try:
+        with open_named(str(release)) as opened:
+            return [*opened.runs()]
+    except (ReleaseUnreadable, OSError) as error:
+        raise InputRefused(str(error)) from error
+
+
+def _rankings(release: OpenRelease, runs: Any, earlier: Rankings | None = None) -> Rankings:
+    """Return the rankings of files and tables, of runs that were read earlier, and of runs of the release."""
+    known, found = release.runs(), Rankings()
+    for one in runs if isinstance(runs, list | tuple) else [runs]:
+        if isinstance(one, str) and not Path(one).is_file():
+            if earlier and one in earlier:
+                found[one] = earlier[one]
+                continue
+            if one not in known:
+                raise InputRefused(
+                    f"{one} is no file, and the release has no such run: it has {', '.join(known)}"
+                )
+            read = {one: rankings_of_release(release, one)}
+        else:
+            read = rankings_of(runs_of(one))
+        for run, ranking in read.items():
             if run in found:
                 raise InputRefused(f"the run {run} is named twice: a run against itself is no comparison")
             found[run] = ranking
     return found
 
 
-def rankings_of(table: pl.DataFrame) -> dict[str, dict[str, list[str]]]:
+def rankings_of(table: pl.DataFrame) -> Rankings:
     """Return the documents of every run of a table by topic, best first."""
     found = {}
     for (run,), rows in table.group_by(["run"], maintain_order=True):
@@ -90,16 +134,32 @@ def rankings_of(table: pl.DataFrame) -> dict[str, dict[str, list[str]]]:
     return found
 
 
-def _values(release: OpenRelease, rankings: dict[str, dict[str, list[str]]], names: list[str]) -> Result:
+def _values(release: OpenRelease, rankings: Rankings, names: list[str], *, by_topic: bool) -> Result:
     sampled, about, measures = sample_of(release, names)
-    judged = index_qrels(release.qrels())
-    rows = []
-    for run, ranking in rankings.items():
-        found = evaluate_ranking(sampled, about["measures"], measures, ranking, scored_run(ranking), judged)
-        rows += [_row(run, one.within_range()) for one in found]
-    n_topics = len(sampled.facts.topics)
-    caption = f"95 % confidence intervals {CLAIM_WORDS[CLAIMS[0].key]}, {n_topics} topics."
-    return Result("evaluate", rows_frame(rows), CLAIMS[0].key, caption, n_topics)
+    try:
+        judged = index_qrels(release.qrels())
+    except ValueError as error:
+        raise ReleaseUnreadable(f"{release.path}: the release is damaged ({error})") from error
+    found = {
+        run: evaluate_ranking(sampled, about["measures"], measures, ranking, scored_run(ranking), judged)
+        for run, ranking in rankings.items()
+    }
+    n_topics, title = len(sampled.facts.topics), release.manifest.get("title", "")
+    noun = "run" if len(found) == 1 else "runs"
+    return Result(
+        "evaluate",
+        rows_frame([run_row(run, one.within_range()) for run, all_of in found.items() for one in all_of]),
+        CLAIMS[0].key,
+        f"95 % confidence intervals {CLAIM_WORDS[CLAIMS[0].key]}, {n_topics} topics.",
+        n_topics,
+        topics=topic_rows(found) if by_topic else None,
+        head=f"{title} ({release.slug} {release.version}), {noun} {', '.join(found)}, {n_topics} topics",
+        notes=run_notes(found),
+        details={
+            "release": {"slug": release.slug, "version": release.version, "title": title},
+            **run_details(found, by_topic=by_topic),
+        },
+    )
 
 
 def scored_run(ranking: dict[str, list[str]]) -> RankedRun:
@@ -110,96 +170,40 @@ def scored_run(ranking: dict[str, list[str]]) -> RankedRun:
         [topic for topic in topics for _ in ranking[topic]],
         [doc for topic in topics for doc in ranking[topic]],
     )
-    order = np.argsort(hashes, kind="stable")
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    return RankedRun(topics, offsets, hashes[order], order.astype(np.uint32))
-
-
-def _row(run: str, one: Evaluation) -> dict[str, Any]:
-    """Return a run's row: corrected where the release has an audit, else estimated, else the grades alone."""
-    is_corrected = isinstance(one.corrected, Estimate)
-    these = one.corrected if is_corrected else one.estimate
-    topics = one.corrected_over_topics if is_corrected else one.estimate_over_topics
-    main, other = _numbers(topics), _numbers(these)
-    value = getattr(these, "value", None)
-    refusal = one.corrected.reason if isinstance(one.corrected, Refusal) else ""
-    return {
-        "measure": one.measure,
-        "run": run,
-        "against": None,
-        "value": value,
-        **main,
-        "p": None,
-        "low_other": other["low"],
-        "high_other": other["high"],
-        "p_other": None,
-        "as_given": one.qrels,
-        "n_judged": these.n if isinstance(these, Estimate) else 0,
-        "n_gold": these.n if is_corrected and isinstance(these, Estimate) else 0,
-        "warning": getattr(these, "warning", ""),
-        "refusal": refusal if value is None else (topics.reason if isinstance(topics, Refusal) else ""),
-        "refusal_other": refusal,
-        "is_same": False,
-    }
-
-
-def _numbers(one: Estimate | Refusal | ValueAlone) -> dict[str, float | None]:
-    names = ("low", "high", "standard_error", "degrees_of_freedom")
-    return {name: getattr(one, name, None) for name in names}
+    return ranked_run(topics, np.concatenate([[0], np.cumsum(sizes)]), hashes)
 
 
 def _pairs(
-    release: OpenRelease, rankings: dict[str, dict[str, list[str]]], names: list[str], against: list[str]
+    release: OpenRelease,
+    rankings: Rankings,
+    others: Rankings,
+    names: list[str],
+    options: DifferenceOptions,
 ) -> Result:
-    known = release.runs()
-    for name in against:
-        if name not in rankings:
-            if name not in known:
-                raise InputRefused(f"the run {name} is neither in the release nor among those that are named")
-            rankings[name] = rankings_of_release(release, name)
+    if not rankings.keys() - others.keys():
+        raise InputRefused(
+            f"the run {next(iter(others))} is named twice: a run against itself is no comparison"
+        )
     sampled, about, measures = sample_of(release, names)
-    claim: Claim = LIKE_THESE
     found = compare_runs(
-        release, sampled, about["measures"], measures, rankings, against, DifferenceOptions(claim, "")
+        release, sampled, about["measures"], measures, rankings | others, list(others), options
     )
     n_topics = len(sampled.facts.topics)
-    family = found[0].family if found else ""
-    words = f"95 % confidence intervals {CLAIM_WORDS[claim.key]}, {n_topics} topics."
-    if family:
-        words = f"{words} p adjusted by Holm over the family {family}."
-    return Result("evaluate", rows_frame([_pair_row(one) for one in found]), claim.key, words, n_topics)
-
-
-def _pair_row(one: PairComparison) -> dict[str, Any]:
-    test, other = one.test, one.other
-    error = _error(one.value, test)
-    return {
-        "measure": one.measure,
-        "run": one.run,
-        "against": one.run_b,
-        "value": one.value,
-        "low": test.low,
-        "high": test.high,
-        "standard_error": error,
-        "degrees_of_freedom": test.degrees_of_freedom,
-        "p": test.p,
-        "p_adjusted": test.p_adjusted,
-        "low_other": other.low,
-        "high_other": other.high,
-        "p_other": other.p,
-        "as_given": None,
-        "n_judged": one.n_items,
-        "n_gold": one.n_items,
-        "warning": "; ".join(one.notes) or one.same,
-        "refusal": one.refusal if one.value is None else test.refusal,
-        "refusal_other": other.refusal,
-        "is_same": bool(one.same),
-    }
-
-
-def _error(value: float | None, test: ClaimTest) -> float | None:
-    """Return the standard error that a t and its value have."""
-    return None if value is None or not test.t else value / test.t
+    words = f"95 % confidence intervals {CLAIM_WORDS[options.claim.key]}, {n_topics} topics."
+    if found and found[0].n_family:
+        words = f"{words} p {ADJUSTMENTS[found[0].adjustment]} in the family {found[0].family}."
+    return Result(
+        "evaluate",
+        rows_frame([pair_row(one) for one in found]),
+        options.claim.key,
+        words,
+        n_topics,
+        pairs=tuple(found),
+        details={
+            "release": {"slug": release.slug, "version": release.version},
+            "comparisons": pair_details(found),
+        },
+    )
 
 
 @dataclass(frozen=True)

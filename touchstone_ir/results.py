@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,14 @@ class Result:
         What every row has in common, with the comparisons among which p was adjusted.
     topics : polars.DataFrame or None
         The values of topics, where they were asked for.
+    head : str
+        What the numbers are of, above the printed table.
+    notes : tuple of str
+        What is to be known of some numbers, below it.
+    pairs : tuple of PairComparison
+        The comparisons that the rows were made from, where they were made elsewhere.
+    details : dict
+        What the JSON has besides.
     """
 
     kind: str
@@ -46,6 +54,10 @@ class Result:
     caption: str = ""
     n_topics: int = 0
     topics: pl.DataFrame | None = None
+    head: str = ""
+    notes: tuple[str, ...] = ()
+    pairs: tuple[PairComparison, ...] = ()
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_refused(self) -> bool:
@@ -56,10 +68,9 @@ class Result:
         return self.frame.height
 
     def __str__(self) -> str:
-        from touchstone_ir.printing import text_table
+        from touchstone_ir.printing import result_text
 
-        words = "\n".join(filter(None, [self.caption, self.sentence()]))
-        return f"{text_table(self.frame)}\n{words}" if words else text_table(self.frame)
+        return result_text(self)
 
     __repr__ = __str__
 
@@ -94,6 +105,7 @@ class Result:
         }
         if self.topics is not None:
             fields["topics"] = [_plain(row) for row in self.topics.to_dicts()]
+        fields |= _plain(self.details)
         return _written_text(json.dumps(fields, ensure_ascii=False, indent=1, allow_nan=False), path)
 
     def to_latex(self, path: str | Path | None = None) -> str:
@@ -145,10 +157,13 @@ def _written_text(text: str, path: str | Path | None) -> str:
     return text
 
 
-def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: None if isinstance(cell, float) and math.isnan(cell) else cell for name, cell in row.items()
-    }
+def _plain(value: Any) -> Any:
+    """Return what JSON can hold: a number that is none, or infinite, is null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {name: _plain(cell) for name, cell in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 # -- from numbers to rows -----------------------------------------------------------------------------------------
@@ -233,6 +248,8 @@ COLUMNS = (
     ),
     *("verdict", "low_other", "high_other", "p_other", "as_given", "n_judged", "n_gold", "n_pairs"),
     *("drawing_variance", "gold_variance", "warning", "refusal", "refusal_other", "is_same"),
+    # of runs on a release: from its sample alone, and how much of the run's first documents was looked at
+    *("estimate", "estimate_low", "estimate_high", "judged_share", "gold_share"),
 )
 
 

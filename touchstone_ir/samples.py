@@ -21,6 +21,7 @@ from sampling.pooling import prior_utility
 from sampling.prediction import folds
 from sampling.selections import COMPLETE, Selection, selection_of
 from touchstone_ir.columns import InputRefused
+from touchstone_ir.fault_places import pair_refused
 
 SEED = 20261121  # of folds and of the bootstrap: the same files give the same numbers every time
 # Stands for a chance that nobody wrote down: only that it is above 0 is ever read of a pair that was not drawn.
@@ -87,6 +88,11 @@ class Knowledge:
         return self.draw is not None
 
     @property
+    def main_name(self) -> str:
+        """Return which argument brought the labels, or the gold that stands for them."""
+        return "gold" if self.has_gold_alone else "labels"
+
+    @property
     def main(self) -> pl.DataFrame:
         """Return the labels, or the gold that stands for them."""
         if self.labels is not None:
@@ -149,9 +155,10 @@ def _require_once(gold: pl.DataFrame) -> None:
     twice = gold.select(PAIR).is_duplicated()
     if twice.any():
         row = gold.filter(twice).row(0, named=True)
-        raise InputRefused(
-            f"gold: document {row['doc']} of topic {row['topic']} has several grades: join them, as aggregate does"
+        words = (
+            f"document {row['doc']} of topic {row['topic']} has several grades: join them, as aggregate does"
         )
+        raise pair_refused("gold", (row["topic"], row["doc"]), words)
 
 
 def _require_filled(gold: pl.DataFrame, labels: pl.DataFrame) -> None:
@@ -160,10 +167,11 @@ def _require_filled(gold: pl.DataFrame, labels: pl.DataFrame) -> None:
     if not empty.height or not labels.join(gold, on=PAIR, how="anti").height:
         return
     row = empty.row(0, named=True)
-    raise InputRefused(
-        f"gold: document {row['doc']} of topic {row['topic']} was chosen and has no grade yet ({empty.height} in all): "
+    words = (
+        f"document {row['doc']} of topic {row['topic']} was chosen and has no grade yet ({empty.height} in all): "
         "fill them in, for those that are filled in first are no random part"
     )
+    raise pair_refused("gold", (row["topic"], row["doc"]), words)
 
 
 def _graded_pairs(labels: pl.DataFrame) -> pl.DataFrame:
@@ -184,7 +192,8 @@ def _require_within(some: pl.DataFrame | None, others: pl.DataFrame, what: str, 
     if beyond.height:
         row = beyond.row(0, named=True)
         rest = f" ({beyond.height} such lines)" if beyond.height > 1 else ""
-        raise InputRefused(f"{what}: document {row['doc']} of topic {row['topic']} {words}{rest}")
+        words = f"document {row['doc']} of topic {row['topic']} {words}{rest}"
+        raise pair_refused(what, (row["topic"], row["doc"]), words)
 
 
 def arrays_of(runs: pl.DataFrame, known: Knowledge, depth: int, relevant_grade: int) -> FileArrays:
@@ -198,7 +207,13 @@ def arrays_of(runs: pl.DataFrame, known: Knowledge, depth: int, relevant_grade: 
     returned_topics = set(runs["topic"].unique())
     topics = sorted(known.main["topic"].unique())
     if not set(topics) & returned_topics:
-        raise InputRefused("the runs and the judgments have no common topic: are their ids spelled alike?")
+        words = (
+            "the runs and the judgments have no common topic: are their ids spelled alike? "
+            f"{topics[0]!r} is one here, {min(returned_topics)!r} one of the runs"
+            if topics
+            else "there is no judgment"
+        )
+        raise pair_refused(known.main_name, known.main.select(PAIR).row(0), words)
     if known.draw is not None:  # a topic of which nothing was drawn is one of the mean all the same
         topics = sorted(returned_topics | set(known.draw["topic"].unique()))
     names = runs["run"].unique(maintain_order=True).to_list()

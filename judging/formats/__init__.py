@@ -4,6 +4,7 @@ from judging.formats.converting import convert
 from judging.formats.datasets import MissingPackageError
 from judging.formats.kinds import JUDGMENTS, RUNS, TOPICS, Format
 from judging.formats.reading import (
+    line_of_pair,
     read_judgment_columns,
     read_run_columns,
     read_topic_columns,
@@ -21,6 +22,7 @@ __all__ = [
     "MissingPackageError",
     "convert",
     "format_of",
+    "line_of_pair",
     "read_judgment_columns",
     "read_run_columns",
     "read_topic_columns",

@@ -19,6 +19,7 @@ def convert(
     to_format: str | None = None,
     *,
     name: str | None = None,
+    requests: str | os.PathLike[str] | None = None,
 ) -> list[Path]:
     """Write what the source holds as another format; return the files that were written.
 
@@ -33,6 +34,8 @@ def convert(
         Keys of the table; else what the source's beginning and the target's ending tell.
     name : str, optional
         The run's name, as `read_run_columns` takes it.
+    requests : path, optional
+        What umbrela was asked, as `read_judgment_columns` takes it.
 
     Raises
     ------
@@ -41,13 +44,17 @@ def convert(
     """
     target = Path(target)
     holds = format_of(from_format).holds if from_format else _holds(source)
+    if holds == RUNS and requests is not None:
+        raise ValueError(f"{os.fspath(source)} holds runs: requests are for umbrela's judgments")
     if holds == RUNS:
         run_name, columns = read_run_columns(source, format=from_format, name=name)
         write(columns, target, format=_target_format(target, to_format, columns, holds).key, name=run_name)
         return [target]
     if holds != JUDGMENTS:
-        raise ValueError(f"{os.fspath(source)} holds {holds}: only runs and judgments are converted")
-    columns = read_judgment_columns(source, format=from_format)
+        raise ValueError(
+            f"{os.fspath(source)}:1:1: this holds {holds}: only runs and judgments are converted"
+        )
+    columns = read_judgment_columns(source, format=from_format, requests=requests)
     form = _target_format(target, to_format, columns, holds)
     if "truth" not in columns or form.key == "pairs":
         write(columns, target, format=form.key)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from judging.faults import TrecFormatError
 from judging.file_options import PLAIN, FileOptions
 from judging.formats.datasets import dataset_judgments, dataset_topics, is_dataset
 from judging.formats.kinds import JUDGMENTS, RUNS, TOPICS, Format, JudgmentFormat, RunFormat, TopicFormat
-from judging.formats.run_names import read_named_run, without_compression
+from judging.formats.run_names import formats_by_name, read_named_run, without_compression
 from judging.formats.table import FORMATS, format_of
 from judging.recognise import Recognition, recognise_file
 from judging.run_tables import RunFile
@@ -116,6 +117,21 @@ def read_judgment_columns(
             line, column, *_ = form.place(path, wanted.name, error.index, "stratum", PLAIN)
             raise TrecFormatError(wanted.name, line, column, str(error)) from None
     return _map_grades(columns, grades or {})
+
+
+def line_of_pair(path: str | os.PathLike[str], topic_id: str, doc_id: str, *, nth: int = 1) -> int | None:
+    """Return the line in which a file of judgments names a pair for the nth time; None where it does not."""
+    if is_dataset(path):
+        return None
+    wanted = _request(path, None, JudgmentFormat)
+    pairs = (
+        (one.topic_id, one.doc_id) for one in wanted.format.read(path, wanted.name, options=wanted.options)
+    )
+    places = (index for index, pair in enumerate(pairs) if pair == (topic_id, doc_id))
+    index = next(islice(places, nth - 1, None), None)
+    if index is None:
+        return None
+    return wanted.format.place(path, wanted.name, index, "document", wanted.options)[0]
 
 
 def read_topic_columns(
@@ -261,6 +277,8 @@ def _choose(found: Recognition, name: str, holds: str) -> Format:
     wanted = [one for one in candidates if not holds or one.holds == holds] or candidates
     ends = [one for one in wanted if without_compression(name).endswith(one.extensions or ("\0",))]
     likely = ends if len(ends) == 1 else wanted
+    if not likely and holds and not found.is_refused:
+        likely = formats_by_name(name, holds)  # its reader says in which line it is none
     if len(likely) == 1 and not found.is_refused:
         return likely[0]
     keys = ", ".join(one.key for one in FORMATS if not holds or one.holds == holds)

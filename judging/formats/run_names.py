@@ -1,9 +1,9 @@
-"""Read a run by its format, and name it: by a given name, by the one in the file, or by the file's own."""
+"""What names of files tell: the format where the content does not, and the name of a run that has none of its own."""
 
 from dataclasses import replace
 from pathlib import PurePath
 
-from judging.formats.kinds import RUNS, RunFormat
+from judging.formats.kinds import RUNS, Format, JudgmentFormat, RunFormat
 from judging.formats.table import FORMATS, RUN_FORMATS
 from judging.recognise import Recognition, recognise_file
 from judging.run_columns import RunColumns
@@ -40,17 +40,38 @@ def _with_name(run: RunColumns, file: RunFile) -> RunColumns:
 
 def run_format_of(key: str | None, source: Source, name: str) -> RunFormat:
     """Return the run's format: of that key, or as its beginning tells it; what is unclear is TREC's."""
-    return format_in(recognise_file(source, name), key)
+    return format_in(recognise_file(source, name), key, name)
 
 
-def format_in(seen: Recognition | None, key: str | None = None) -> RunFormat:
-    """Return the format of that key, or the one of runs that was recognised or would do as well; else TREC's.
+def format_in(seen: Recognition | None, key: str | None = None, name: str = "") -> RunFormat:
+    """Return the format of that key, the one of runs that was recognised or would do as well, or that of the name.
 
-    >>> format_in(None).key
-    'run'
+    >>> format_in(None).key, format_in(None, name="bm25.csv").key
+    ('run', 'pyterrier')
     """
     wanted = [key] if key else [seen.file_format, *seen.rivals] if seen else []
-    return next((one for one in RUN_FORMATS if one.key in wanted), DEFAULT)
+    named = [one.key for one in formats_by_name(name, RUNS)]
+    return next((one for keys in (wanted, named) for one in RUN_FORMATS if one.key in keys), DEFAULT)
+
+
+def formats_by_name(name: str, holds: str) -> list[Format]:
+    """Return the formats of a kind whose files end as this name does; of tables of judgments the one that wants least.
+
+    >>> [one.key for one in formats_by_name("a.pairs.csv", "judgments")]
+    ['pairs']
+    >>> [one.key for one in formats_by_name("a.csv.gz", "judgments")]
+    ['gold']
+    """
+    ending = without_compression(name)
+    ends = {
+        one.key: max((len(end) for end in one.extensions if ending.endswith(end)), default=0)
+        for one in FORMATS
+        if one.holds == holds
+    }
+    longest = max(ends.values(), default=0)
+    found = [one for one in FORMATS if longest and ends.get(one.key) == longest]
+    tables: list[Format] = [one for one in found if isinstance(one, JudgmentFormat) and one.has_probabilities]
+    return tables if len(found) > 1 and tables else found
 
 
 def run_format_keys() -> list[str]:

@@ -1,5 +1,6 @@
 """Write columns as files of any format of the table that goes out."""
 
+import errno
 import gzip
 import os
 from collections.abc import Mapping
@@ -51,6 +52,8 @@ def write(
     ------
     ValueError
         A column is missing, or holds what a reader of the format could not read back; nothing is written.
+    FileNotFoundError
+        The folder of the target is not there.
 
     Examples
     --------
@@ -68,6 +71,8 @@ def write(
         form.write(frame, target)
         return
     path = Path(target)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "No such folder", str(path.parent))
     draft = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
         with open(draft, "wb") as stream:

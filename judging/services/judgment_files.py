@@ -31,6 +31,7 @@ from judging.services.judgment_rows import (
     grade_on_scale,
     keep_one,
 )
+from judging.services.other_kinds import telling_other_kinds
 from judging.services.sample_files import import_sample
 from judging.services.sources import (
     Progress,
@@ -111,14 +112,17 @@ def import_judgments(
     is_audit = refuse_choice(campaign, gold_chosen, by_topic=by_topic, form=form)
     if is_audit and not as_gold:
         raise ImportRefused("how gold was chosen is said of gold answers alone")
-    if form.sample is not None and not as_gold:
-        if skips_unknown:
-            raise ImportRefused("a sample is imported whole: nothing of it can be left out")
-        return import_sample(kind=kind, method_codes=method_codes, **common)
-    common["skips_unknown"] = skips_unknown
-    if as_gold:
-        return import_gold(collection=collection, chosen=gold_chosen, by_topic=by_topic, say=warn, **common)
-    return _import_labels(kind=kind, is_all=is_all, **common)
+    with telling_other_kinds([(source, name)], "judgments"):
+        if form.sample is not None and not as_gold:
+            if skips_unknown:
+                raise ImportRefused("a sample is imported whole: nothing of it can be left out")
+            return import_sample(kind=kind, method_codes=method_codes, **common)
+        common["skips_unknown"] = skips_unknown
+        if as_gold:
+            return import_gold(
+                collection=collection, chosen=gold_chosen, by_topic=by_topic, say=warn, **common
+            )
+        return _import_labels(kind=kind, is_all=is_all, **common)
 
 
 def _import_labels(

@@ -157,7 +157,8 @@ def _files(row: Import, parts: Sequence[Part]) -> list[_File]:
             seen = recognise_part(part, known_ids(row.collection))
             if seen is None or seen.is_refused:
                 raise ImportRefused(f"{part.name}: {seen.why if seen else 'it cannot be read'}")
-            options, file_format = reading_options(seen, kind, chosen), format_of(seen, kind, chosen)
+            options = reading_options(seen, kind, chosen)
+            file_format = format_of(seen, kind, chosen, part.name)
         else:
             options, file_format = options_from(reading), entry.get("file_format") or None
         entry["kind"] = kind

@@ -9,7 +9,7 @@ from typing import Any
 from judging import records, topics
 from judging.encodings import differing_lines
 from judging.file_options import MAPPED_FIELDS, FileOptions, options_from, parse_grades, written_grades
-from judging.formats.run_names import format_in
+from judging.formats.run_names import format_in, formats_by_name
 from judging.import_choices import KINDS, LEFT_OUT, READING
 from judging.likely_encodings import encoding_candidates
 from judging.places import place_of_document, place_of_topic
@@ -178,7 +178,7 @@ def _run_reading(
 ) -> RunReading:
     chosen = choices.get(part.name, {})
     encoding = "" if seen is None else reading_options(seen, "runs", chosen).encoding
-    form = format_in(seen, str(chosen.get("file_format") or ""))
+    form = format_in(seen, str(chosen.get("file_format") or ""), part.name)
     return RunReading(part, form, encoding, str(chosen.get("run_name") or ""))
 
 
@@ -215,19 +215,20 @@ def _look(
     if seen is None or kind not in LOOKS:
         return _card(part, number, seen, choices, kind, None, ids)
     options = reading_options(seen, kind, chosen)
-    file_format = format_of(seen, kind, chosen)
+    file_format = format_of(seen, kind, chosen, part.name)
     finding = LOOKS[kind](Looking(part, number, file_format, options, chosen, ids, progress))
     return _card(part, number, seen, choices, kind, finding, ids)
 
 
-def format_of(seen: Recognition, kind: str, chosen: Mapping[str, Any]) -> str | None:
-    """Return the format to read by: the one that was chosen, or recognised for this kind, or the reader's own guess."""
+def format_of(seen: Recognition, kind: str, chosen: Mapping[str, Any], name: str) -> str | None:
+    """Return the format to read by: chosen, recognised for this kind, or told by the name; None: a reader's guess."""
     if kind == "runs":
-        return format_in(seen, str(chosen.get("file_format") or "")).key
+        return format_in(seen, str(chosen.get("file_format") or ""), name).key
     if chosen.get("file_format"):
         return str(chosen["file_format"])
     is_of_kind = kind == seen.kind or seen.file_format in FORMATS.get(kind, ())
-    return (format_to_import(seen.file_format) or None) if is_of_kind else None
+    named = [one.key for one in formats_by_name(name, kind)]
+    return format_to_import(seen.file_format if is_of_kind else "".join(named[:1])) or None
 
 
 def reading_options(seen: Recognition, kind: str, chosen: Mapping[str, Any]) -> FileOptions:
@@ -322,7 +323,7 @@ def _of_text(part: Part, seen: Recognition, kind: str, chosen: Mapping[str, Any]
     lines = differing_lines(part.head, candidates) if candidates else []
     options = reading_options(seen, kind, chosen) if kind in KINDS and kind != LEFT_OUT else seen.options
     return {
-        "file_format": format_of(seen, kind, chosen) or "",
+        "file_format": format_of(seen, kind, chosen, part.name) or "",
         "encoding": options.encoding or seen.encoding,
         "encodings": [
             {"encoding": one, "lines": [[line.number, line.texts[place][:LONGEST_LINE]] for line in lines]}

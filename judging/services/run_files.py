@@ -22,6 +22,7 @@ from judging.run_columns import RunColumns
 from judging.run_tables import RunFile
 from judging.services.errors import ImportRefused
 from judging.services.imports import add_file, made_now, rows_of
+from judging.services.other_kinds import telling_other_kinds
 from judging.services.sources import Progress, begin_import, longest, refuse, refuse_faults
 from judging.textfiles import Source, TrecFormatError
 from touchstone.files import store
@@ -67,7 +68,7 @@ def import_runs(
     names no run, that is the file's name; a `run_name` is for one file, and needed where it names several. Topics the
     collection lacks are none: every returned run carries them as `unknown_topics`.
     """
-    with ExitStack() as stack, transaction.atomic():
+    with telling_other_kinds(files, "runs"), ExitStack() as stack, transaction.atomic():
         begin_import(collection)
         kept = made_now(made, collection=collection, kind="runs", actor=actor)
         _refuse_name(run_name, len(files))

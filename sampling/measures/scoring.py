@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from judging.rankings import HashedRun, find_ranks
-from judging.run_columns import RunColumns, hash_pairs
+from judging.run_columns import hash_pairs
 from judging.tokens import Hashes
 from judging.trec import QrelRecord
 from sampling.measures.families import FloatArray, Measure, grade_gains
@@ -119,10 +119,10 @@ class RankedRun:
     positions: NDArray[np.uint32]
 
 
-def ranked_run(columns: RunColumns) -> RankedRun:
-    """Return a run that was just read."""
-    order = np.argsort(columns.pair_hashes, kind="stable")
-    return RankedRun(columns.topic_ids, columns.offsets, columns.pair_hashes[order], order.astype(np.uint32))
+def ranked_run(topic_ids: tuple[str, ...], offsets: Ints, pair_hashes: Hashes) -> RankedRun:
+    """Return a run that was just read: its pairs topic by topic, best first, and where each topic begins."""
+    order = np.argsort(pair_hashes, kind="stable")
+    return RankedRun(topic_ids, offsets, pair_hashes[order], order.astype(np.uint32))
 
 
 # -- evaluation -----------------------------------------------------------------------------------------------

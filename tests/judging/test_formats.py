@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from tool_files import FILES, JUDGMENT_FILES, RANKS, RUN, RUN_FILES, tool
+from tool_files import FILES, JUDGMENT_FILES, RANKS, RUN, RUN_FILES
 
 from judging import formats
 from judging.faults import TrecFormatError
@@ -77,39 +77,6 @@ def test_a_tools_run_is_read_written_and_read_back(name: str, tmp_path: Path) ->
         assert written["doc_id"] == columns["doc_id"]
         assert written["rank"].tolist() == RANKS
         assert form.key == "msmarco" or written["score"].tolist() == columns["score"].tolist()
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # ranx leaves files open
-def test_ranx_reads_what_is_written(tmp_path: Path) -> None:
-    ranx = tool("ranx")
-    _, columns = formats.read_run_columns(FILES / "ranx.json")
-    formats.write(columns, tmp_path / "a.json", format="json_run")
-    formats.write(columns, tmp_path / "a.trec", format="run", name="bm25")
-    scores = {"q1": {doc: score for topic, doc, score in RUN if topic == "q1"}, "q2": {"d2": 3.0, "d1": -1.5}}
-    assert ranx.Run.from_file(str(tmp_path / "a.json")).to_dict() == scores
-    assert ranx.Run.from_file(str(tmp_path / "a.trec")).to_dict() == scores
-
-
-def test_pyterrier_reads_what_is_written(tmp_path: Path) -> None:
-    pt, pandas = tool("pyterrier"), tool("pandas")
-    name, columns = formats.read_run_columns(FILES / "pyterrier.csv")
-    formats.write(columns, tmp_path / "a.csv", format="pyterrier", name=name)
-    formats.write(columns, tmp_path / "a.res", format="run", name=name)
-    frame = pandas.read_csv(tmp_path / "a.csv")
-    read = pt.io.read_results(str(tmp_path / "a.res"))
-    for found in (frame, read):
-        assert sorted(zip(found.qid, found.docno, found.score, strict=True)) == sorted(RUN)
-    assert frame["rank"].tolist() == [rank - 1 for rank in RANKS]
-
-
-def test_trec_eval_scores_the_run_as_it_is_written() -> None:
-    pytrec_eval = tool("pytrec_eval")
-    stream = io.BytesIO()
-    formats.write(formats.read_run_columns(FILES / "ranx.json")[1], stream, format="run")
-    run = pytrec_eval.parse_run(io.StringIO(stream.getvalue().decode()))
-    qrels = {"q1": {"d1": 2, "d2": 0, "d3": 1}, "q2": {"d1": 0, "d2": 3}}
-    found = pytrec_eval.RelevanceEvaluator(qrels, {"P_5"}).evaluate(run)
-    assert {topic: values["P_5"] for topic, values in found.items()} == {"q1": 0.4, "q2": 0.2}
 
 
 def test_a_run_of_several_tags_needs_a_name(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tool_files import FILES, GRADES, JUDGMENT_FILES, LABELS, alike, grades_of, requests_of, tool
+from tool_files import FILES, GRADES, JUDGMENT_FILES, LABELS, alike, grades_of, requests_of
 
 from judging import formats
 from judging.faults import TrecFormatError
@@ -18,11 +18,12 @@ def test_a_tools_judgments_are_read_written_and_read_back(name: str, tmp_path: P
     columns = formats.read_judgment_columns(FILES / name, **requests_of(name))
     expected = LABELS if key in ("umbrela", "pairs") else GRADES
     found = grades_of(columns)
-    if key == "qrels_jg":
-        assert list(columns["grade"]) == [2, 1, 0, 0, 3]
-        assert columns["assessor"] == ["ann", "ben", "ann", "ben", "ben"]
+    if key in ("qrels_jg", "crowd"):
+        assert list(columns["grade"]) == [*GRADES.values(), *GRADES.values(), *LABELS.values()]
+        assert columns["assessor"] == [name for name in ("ann", "ben", "eve") for _ in GRADES]
     elif key == "gold":
-        assert found == {("q1", "d1"): 2, ("q1", "d2"): None, ("q1", "d3"): 1}
+        assert list(columns["grade"]) == [2, None, 0, 3]
+        assert columns["probability"].tolist() == [0.72] * 4
     else:
         assert {pair: grade for pair, grade in found.items() if grade is not None} == expected
     if all(grade is not None for grade in found.values()):
@@ -91,43 +92,6 @@ def test_what_umbrela_could_not_read_has_no_grade() -> None:
     assert columns["assessor"] == ["umbrela", "umbrela"]
 
 
-def test_crowdkit_aggregates_what_is_written(tmp_path: Path) -> None:
-    aggregation, pandas = tool("crowdkit.aggregation"), tool("pandas")
-    formats.write(formats.read_judgment_columns(FILES / "crowdkit.csv"), tmp_path / "a.csv", format="crowd")
-    labels = aggregation.MajorityVote().fit_predict(pandas.read_csv(tmp_path / "a.csv"))
-    assert labels.to_dict() == {" ".join(pair): grade for pair, grade in GRADES.items()}
-
-
-def test_beir_reads_what_is_written(tmp_path: Path) -> None:
-    loader = tool("beir.datasets.data_loader")
-    columns = formats.read_judgment_columns(FILES / "mteb.jsonl")
-    (tmp_path / "qrels").mkdir()
-    formats.write(columns, tmp_path / "qrels/test.tsv", format="beir")
-    reading = loader.GenericDataLoader(data_folder=str(tmp_path))
-    reading.qrels_file = str(tmp_path / "qrels/test.tsv")
-    reading._load_qrels()
-    assert reading.qrels == {"q1": {"d1": 2, "d2": 0, "d3": 1}, "q2": {"d1": 0, "d2": 3}}
-
-
-def test_datasets_reads_what_is_written(tmp_path: Path) -> None:
-    datasets = tool("datasets")
-    formats.write(formats.read_judgment_columns(FILES / "beir.tsv"), tmp_path / "a.jsonl", format="mteb")
-    found = datasets.load_dataset(
-        "json", data_files=str(tmp_path / "a.jsonl"), split="train", cache_dir=str(tmp_path / "c")
-    )
-    assert {(one["query-id"], one["corpus-id"]): one["score"] for one in found} == GRADES
-
-
-@pytest.mark.parametrize(
-    ("name", "key"), [("ranx.qrels.trec", "qrels"), ("mteb.jsonl", "qrels"), ("beir.tsv", "qrels")]
-)
-def test_ir_measures_reads_the_grades_as_qrels(name: str, key: str, tmp_path: Path) -> None:
-    ir_measures = tool("ir_measures")
-    formats.write(formats.read_judgment_columns(FILES / name), tmp_path / "a.qrels", format=key)
-    found = ir_measures.read_trec_qrels(str(tmp_path / "a.qrels"))
-    assert {(one.query_id, one.doc_id): one.relevance for one in found} == GRADES
-
-
 BAD_JUDGMENTS = {
     "a pair twice": ("1 0 a 1\n1 0 a 0\n", "qrels", "f:2:5: document a of topic 1 occurs twice (first on line 1)"),
     "probability 0": ("1 a 1 1 0\n", "prels", "f:1:9: inclusion probability must be in (0, 1], not 0"),
@@ -138,7 +102,8 @@ BAD_JUDGMENTS = {
     "no topic": ('{"corpus-id": "a", "score": 1}\n', "mteb", "f:1:1: no key query-id"),
     "a pair twice in JSON": ('{"query-id": "1", "corpus-id": "a", "score": 1}\n' * 2, "mteb",
                              "f:2:19: document a of topic 1 occurs twice (first on line 1)"),
-    "no judge": ("topic,doc,truth\n1,a,1\n", "pairs", "f:1:1: no column named judge"),
+    "no judge": ("topic,doc,truth\n1,a,1\n", "pairs",
+                 "f:1:1: no column named judge; its columns are topic, doc, truth"),
     "no label": ("topic,doc,judge,truth\n1,a,,1\n", "pairs", "f:2:5: judge must be an integer in -127..127, not ''"),
     "a pair twice in a table": ("topic,doc,judge,truth\n1,a,1,1\n1,a,1,\n", "pairs",
                                 "f:3:3: document a of topic 1 occurs twice (first on line 2)"),

@@ -47,6 +47,11 @@ def columns_of(run, tag="mine"):
     return read_columns(io.BytesIO("".join(lines).encode()), "run")
 
 
+def run_of(columns):
+    """Return a run that was read as the evaluator takes it."""
+    return ranked_run(columns.topic_ids, columns.offsets, columns.pair_hashes)
+
+
 def stored(run):
     stream = io.BytesIO()
     write_rankings(columns_frame(columns_of(run)), stream)
@@ -151,7 +156,7 @@ def test_it_equals_the_evaluator_of_releases_that_it_replaced_on_any_scale(gains
         documents, edges = columns.doc_ids.to_list(), columns.offsets.tolist()
         ranking = {t: documents[a:b] for t, a, b in zip(columns.topic_ids, edges, edges[1:], strict=False)}
         measures = [measure_on_scale(name, gains, 2) for name in FORMER]
-        for ranked in (ranked_run(columns), ranked_documents(ranking)):
+        for ranked in (run_of(columns), ranked_documents(ranking)):
             found = evaluate_topics(ranked, judged_of(qrels), measures)
             for values, (family, cutoff, own, parameter) in zip(found.values, FORMER.values(), strict=True):
                 measure = FormerMeasure(family, cutoff, np.array(own or gains, dtype=float), parameter)
@@ -219,7 +224,7 @@ def test_the_name_that_ir_measures_is_given_computes_the_same(gains, relevant_gr
             reference = measure.ir_measures and ir_measures.parse_measure(measure.ir_measures)
             if not reference or not ir_measures.pytrec_eval.supports(reference):  # RBP: by another package
                 continue
-            values = evaluate_topics(ranked_run(columns), judged_of(qrels), [measure])
+            values = evaluate_topics(run_of(columns), judged_of(qrels), [measure])
             theirs = {m.query_id: m.value for m in ir_measures.iter_calc([reference], qrels, ranked)}
             for topic, value in zip(values.topic_ids, values.values[0], strict=True):
                 assert value == pytest.approx(theirs.get(topic, 0.0), abs=1e-9), measure.ir_measures

@@ -35,7 +35,11 @@ class Command(BaseCommand):
             + f" Default: {DEFAULT_FORMAT}.",
         )
         parser.add_argument("--source", default="", help="whose grades these are (default: the file's name)")
-        parser.add_argument("--grade-map", metavar="1=3,2=0", help="what the file's grades become")
+        parser.add_argument(
+            "--grade-map",
+            metavar="1=3,2=0",
+            help="what the file's grades become; -1= leaves those lines out: --grade-map=-2=0,-1=",
+        )
         parser.add_argument(
             "--repeats",
             choices=REPEATS,

@@ -101,8 +101,13 @@ def test_the_table_says_of_how_many_topics_and_that_there_is_no_interval(files: 
     text = output_of(files["prels"], files["one"], files["two"], "statAP", "P@10", format="prels", places=3)
     lines = text.splitlines()
     assert lines[0] == "prels: 3 topics, 5 documents"
-    assert lines[2].split() == ["run", "statAP", "P@10"]
-    assert lines[3].split() == ["one", "0.333", "0.200"]
+    assert [line.split() for line in lines[2:7]] == [
+        ["measure", "run", "value"],
+        ["statAP", "one", "0.333"],
+        ["statAP", "two", "0.556"],
+        ["P@10", "one", "0.200"],
+        ["P@10", "two", "0.167"],
+    ]
     assert "statAP: mean over 3 topics, no interval; 1 without a sampled relevant document count 0" in lines
     assert "P@10: mean over 3 topics, no interval" in lines
 
@@ -133,7 +138,7 @@ def test_gzip_is_read(tmp_path: Path, files: dict[str, str]) -> None:
         (["prels", "one", "mAP"], "mAP is neither a file nor a measure"),
         (["prels", "one", "nDCG@10"], "nDCG@10 is neither a file nor a measure: .*statAP, DCG, Gain, P, RBP"),
         (["prels", "one", "statAP", "two"], "runs stand before the measures"),
-        (["prels", "one", "one", "statAP"], "a run named one was there before"),
+        (["prels", "one", "one", "statAP"], "two sources hold a run of the name one"),
         (["prels", "far", "statAP"], "returns nothing for the topics of"),
         (["prels", "gone.run", "statAP"], "gone.run is neither a file nor a measure"),
         (["gone.prels", "one", "statAP"], "gone.prels: No such file"),
@@ -186,7 +191,7 @@ def test_nothing_relevant_in_any_topic_is_refused_where_the_number_would_stand(t
     assert precision["values"] == {"one": 0.0}
     text = output_of(str(tmp_path / "none"), files["one"], "statAP", format="prels")
     assert "statAP: no sampled document is relevant" in text
-    assert "one  -" in text
+    assert "statAP   one  refused" in text
 
 
 def random_collection(rng: np.random.Generator) -> tuple[dict, dict]:

@@ -290,13 +290,14 @@ def test_a_release_is_found_by_campaign_and_version(release, tmp_path, monkeypat
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("t0 Q0 t0d00 1 high mine\n", r"mine\.run:2:15: "),
-        ("t0 Q0 t0d00 1 2.5\n", r"mine\.run:2:18: expected 6 columns"),
-        ("t0 Q0 t0d01 1 2.5 mine\n", r"mine\.run:2:7: .*twice"),
+        ("t0 Q0 t0d00 1 high mine\n", r"mine\.run:6:15: "),
+        ("t0 Q0 t0d00 1 2.5\n", r"mine\.run:6:18: expected 6 columns"),
+        ("t0 Q0 t0d01 1 2.5 mine\n", r"mine\.run:6:7: .*twice"),
     ],
 )
 def test_a_bad_run_is_refused_with_file_line_and_column(release, tmp_path, line, words):
-    (tmp_path / "mine.run").write_text("t0 Q0 t0d01 1 9 mine\n" + line)
+    before = "".join(f"t0 Q0 t0d0{place} {place} {9 - place} mine\n" for place in range(1, 6))
+    (tmp_path / "mine.run").write_text(before + line)  # the format is recognised by the first lines
     with pytest.raises(CommandError, match=words):
         told(release, tmp_path / "mine.run", "P@10")
 
@@ -321,7 +322,9 @@ def test_an_unknown_measure_is_one_clear_error_that_names_those_known(release, t
 
 def test_a_missing_run_a_missing_release_and_a_damaged_one_are_clear_errors(release, tmp_path):
     run = write_run(tmp_path / "mine.run", new_run())
-    with pytest.raises(CommandError, match="No such file"):
+    with pytest.raises(
+        CommandError, match=r"none\.run is no file, and no run of the release, which has run0"
+    ):
         told(release, tmp_path / "none.run", "P@10")
     with pytest.raises(CommandError, match="there is no such file or folder"):
         told(tmp_path / "none.zip", run, "P@10")

@@ -41,7 +41,8 @@ def ours(release, run_id, measure):
     """Return the measure of every topic as the product computes it from the release's files."""
     with open_release(release) as opened:
         qrels = index_qrels(opened.qrels())
-    run = ranked_run(read_columns(run_file(release, run_id), run_id))
+    columns = read_columns(run_file(release, run_id), run_id)
+    run = ranked_run(columns.topic_ids, columns.offsets, columns.pair_hashes)
     found = evaluate_topics(run, qrels, [measure_on_scale(measure, GAINS, 1)])
     return dict(zip(found.topic_ids, found.values[0].tolist(), strict=True))
 

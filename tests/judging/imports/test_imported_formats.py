@@ -210,3 +210,40 @@ def test_negative_grades_are_counted_and_asked_about_on_the_page(at_the_page) ->
     assert job_of(made).state == "done"
     found = GoldAnswer.objects.order_by("id").values_list("topic__topic_id", "document__doc_id", "grade")
     assert list(found) == [("q1", "d1", 1), ("q1", "d3", 0), ("q2", "d1", 0)]
+
+
+def grades_there() -> list[tuple[str, str, int]]:
+    found = GoldAnswer.objects.order_by("id").values_list("topic__topic_id", "document__doc_id", "grade")
+    return list(found)
+
+
+NEGATIVE = "q1 0 d1 1\nq1 0 d2 -1\nq1 0 d3 -2\nq2 0 d1 -2\n"
+ASKED = "2 lines have -2, 1 line has -1: say with a grade map what becomes of them"
+
+
+def test_negative_grades_are_asked_about_over_the_api_and_a_map_answers(mara) -> None:
+    collection, client = here_are(), ApiClient(mara)
+
+    def send(**fields) -> Job:
+        files = [SimpleUploadedFile("gold.qrels", NEGATIVE.encode())]
+        sent = {"kind": "judgments", "as_gold": "true", "files": files, **fields}
+        answer = client.client.post(f"{API}/collections/{collection.pk}/imports", sent)
+        assert answer.status_code == 202, answer.content
+        jobs.run(answer.json()["id"])
+        return Job.objects.get(pk=answer.json()["id"])
+
+    assert ASKED in send().error
+    assert grades_there() == []
+    assert send(grade_map="-2=0,-1=").state == "done"
+    assert grades_there() == [("q1", "d1", 1), ("q1", "d3", 0), ("q2", "d1", 0)]
+
+
+def test_negative_grades_are_asked_about_by_the_command_and_a_map_answers(tmp_path: Path) -> None:
+    collection, path = here_are(), tmp_path / "gold.qrels"
+    path.write_text(NEGATIVE)
+    given = [str(path), "--collection", collection.name, "--gold"]
+    with pytest.raises(CommandError, match=ASKED):
+        call_command("import_judgments", *given, stdout=StringIO())
+    assert grades_there() == []
+    call_command("import_judgments", *given, "--grade-map=-2=0,-1=", stdout=StringIO())
+    assert grades_there() == [("q1", "d1", 1), ("q1", "d3", 0), ("q2", "d1", 0)]
