@@ -23,7 +23,7 @@ from touchstone_ir.command_parts import (
     print_result,
     write_text,
 )
-from touchstone_ir.grade_maps import FLAG, OPTION, grade_map
+from touchstone_ir.grade_maps import FLAG, OPTION, gain_map, grade_map
 from touchstone_ir.printing import csv_text
 from touchstone_ir.readers import read_qrels, read_run
 from touchstone_ir.results import result_from_json
@@ -59,6 +59,7 @@ EVIDENCE = (
     argument("--draw", metavar="CSV", help="which pairs were drawn, where not all are labelled"),
     argument("--gold-chosen", choices=["uniform"], help="gold is a random part of the labelled pairs"),
     argument("--relevant", type=int, default=1, help="the lowest grade that counts as relevant (1)"),
+    argument("--gains", default="", metavar="MAP", help="what grades are worth: 0=0,1=1,2=3 (each itself)"),
     argument("--claim", choices=["topics-like-these", "these-topics"], help="what intervals are about"),
     GRADE_MAP,
 )
@@ -74,6 +75,7 @@ def _evidence(options: argparse.Namespace) -> dict[str, Any]:
         **read,
         "gold_chosen": options.gold_chosen,
         "relevant": options.relevant,
+        "gains": gain_map(options.gains),
         "claim": options.claim,
     }
 

@@ -1,4 +1,4 @@
-"""The option `--grades` of the commands: what grades of a file are to mean."""
+"""The options `--grades` and `--gains` of the commands: what grades of a file are to mean, and what they are worth."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -26,6 +26,27 @@ def grade_map(text: str) -> dict[int, int | None] | None:
         return parse_grades(text) if text else None
     except ValueError as error:
         raise InputRefused(f"{FLAG}: {error}") from None
+
+
+def gain_map(text: str) -> dict[int, float] | None:
+    """Return the gain of each grade; None where nothing is said.
+
+    >>> gain_map("0=0,1=1,2=3")
+    {0: 0.0, 1: 1.0, 2: 3.0}
+    """
+    if not text:
+        return None
+    gains: dict[int, float] = {}
+    for part in text.split(","):
+        given, _, worth = part.partition("=")
+        try:
+            grade, gain = int(given), float(worth)
+        except ValueError:
+            raise InputRefused(f"--gains: {part[:40]!r} is not of the form 2=3") from None
+        if grade in gains:
+            raise InputRefused(f"--gains: grade {grade} has two gains")
+        gains[grade] = gain
+    return gains
 
 
 def joined_grades(arguments: Sequence[str]) -> Iterator[str]:

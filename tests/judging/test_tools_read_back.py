@@ -1,6 +1,6 @@
 """Every format: the tool's own file is read, written, and read by the tool, which finds the same values.
 
-A test is skipped where its tool is not installed; tests/fixtures/formats/README.md says how all of them are.
+A test is skipped where its tool is not installed; the README beside the fixtures says how all of them are.
 """
 
 import io

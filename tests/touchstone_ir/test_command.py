@@ -195,6 +195,23 @@ def test_grades_may_be_given_another_meaning():
             grade_map(wrong)
 
 
+def test_gains_are_what_grades_are_worth(folder, capsys):
+    made, _ = folder
+    asked = ["estimate", made / "b.run", "-m", "DCG@5", "--labels", made / "labels.qrels", "--output", "json"]
+    assert run(*asked) == 0
+    by_grade = json.loads(capsys.readouterr().out)["rows"][0]["value"]
+    assert run(*asked, "--gains", "0=0,1=2.5") == 0
+    assert json.loads(capsys.readouterr().out)["rows"][0]["value"] == pytest.approx(2.5 * by_grade, rel=1e-12)
+
+
+@pytest.mark.parametrize("wrong", ["1", "1=x", "0=0,1=1,1=2", "0=0"])
+def test_wrong_gains_are_refused(wrong, folder, capsys):
+    made, _ = folder
+    labels = made / "labels.qrels"
+    assert run("estimate", made / "b.run", "-m", "DCG@5", "--labels", labels, "--gains", wrong) == 2
+    assert "gains" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "spelled", [["--grades", "-2=0,-1="], ["--grades=-2=0,-1="], ["--grades", "1=1,-2=0,-1="]]
 )

@@ -72,7 +72,7 @@ class Schema(AutoSchema):
         return {"x-scope": scope_of(self.view, self.method)}
 
     def _get_serializer_name(self, serializer: Any, direction: str, bypass_extensions: bool = False) -> str:
-        """Name the body of a request once: no generator shall make a class `CampaignRequestRequest`."""
+        """Name the body of a request once: no generator shall make a class whose name ends with Request twice."""
         name = str(super()._get_serializer_name(serializer, direction, bypass_extensions))
         return name.removesuffix("Request") if name.endswith("RequestRequest") else name
 
