@@ -156,7 +156,7 @@ def test_what_the_screen_says_about_a_problem(open_screen, name, status):
 def test_what_the_screen_says_of_judgments_set_aside(open_screen):
     page = open_screen(CODE)
     answers(page, "**/judgments", problem("Fault", 500, "An English title"), times=3)
-    page.keyboard.press("1")
+    press_once(page, "1")
     seen(page, "#problem")
     page.reload()
     seen(page, "#problem")
