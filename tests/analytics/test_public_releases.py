@@ -103,6 +103,14 @@ def test_a_manager_publishes_by_the_version_and_takes_it_down_again(release, bos
     )
 
 
+def test_a_release_of_simulated_judgments_says_so(release, boss):
+    """The control: of a campaign that people judged nothing of the kind is said."""
+    publish(release=release, actor=boss)
+    assert "Simulated judgments" not in Client().get(page(release)).content.decode()
+    Campaign.objects.filter(pk=release.campaign_id).update(is_simulated=True)
+    assert "Simulated judgments" in Client().get(page(release)).content.decode()
+
+
 def test_researchers_and_assessors_publish_nothing(release):
     for role in ("researcher", "assessor"):
         client = as_manager(User.objects.create(username=role, role=role))
