@@ -47,9 +47,15 @@ def told_with_places(**sources: Any) -> Iterator[None]:
         raise with_place(error, sources) from None
 
 
-def place_of(source: str | os.PathLike[str], pair: tuple[str, str], nth: int = 1) -> str:
-    """Return the file and the line where it names a pair for the nth time."""
+def place_of(source: str | os.PathLike[str], pair: tuple[str, str], nth: int = 1, **reading: Any) -> str:
+    """Return the file and the line where it names a pair for the nth time; the file alone where none is found.
+
+    The file is read once more, as it was (`format`, `requests`): what is wrong with that is not what was to be said.
+    """
     from judging import formats
 
-    line = formats.line_of_pair(source, *pair, nth=nth)
+    try:
+        line = formats.line_of_pair(source, *pair, nth=nth, **reading)
+    except (OSError, ValueError):
+        line = None
     return os.fspath(source) if line is None else f"{os.fspath(source)}:{line}"

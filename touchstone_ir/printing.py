@@ -187,7 +187,7 @@ def _paper_table(result: Result, measure: str, key: str) -> str:
         estimate="corrected" if result.pairs or any(row["n_gold"] for row in rows) else "grades as given",
         claim=CLAIM_WORDS[result.claim],
         test="two-sided test of the difference",
-        adjustment=_adjustment(result),
+        adjustment=_adjustment(result, measure),
     )
     if rows and rows[0]["against"] is not None:
         table = pairs_table([_difference(row) for row in rows], terms)
@@ -199,12 +199,11 @@ def _paper_table(result: Result, measure: str, key: str) -> str:
     return table_format(key).write(table)
 
 
-def _adjustment(result: Result) -> str:
-    if result.pairs:
-        first = result.pairs[0]
-        return (
-            f"p {ADJUSTMENTS[first.adjustment]} in the family {first.family}, {first.n_family:,} comparisons"
-        )
+def _adjustment(result: Result, measure: str) -> str:
+    if result.pairs:  # a declared family has other comparisons in each measure, and in some none
+        one = next(pair for pair in result.pairs if pair.measure == measure)
+        words = f"p {ADJUSTMENTS[one.adjustment]} in the family {one.family}, {one.n_family:,} comparisons"
+        return words if one.n_family else ""
     n_tested = int(result.frame["p"].is_not_null().sum())
     if n_tested > 1:
         return f"p adjusted by Holm over the {n_tested:,} comparisons of this result"

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -144,18 +145,19 @@ def read_qrels(
     if isinstance(source, str | os.PathLike):
         from judging import formats
 
-        what = str(source)
-        columns = formats.read_judgment_columns(source, format=format, grades=grades, requests=requests)
+        reading: dict[str, Any] = {"format": format, "requests": requests}
+        columns = formats.read_judgment_columns(source, grades=grades, **reading)
         frame = table_of(dict(columns), value="grade")
+        origin = _Origin(str(source), source, reading, None not in (grades or {}).values())
     elif requests is not None:
         raise InputRefused("requests= is for a file of umbrela's judgments")
     else:
-        what, frame = "judgments", table_of(source, value="grade")
+        origin, frame = _Origin("judgments"), table_of(source, value="grade")
         if grades and "grade" in frame.columns:
             frame = _map_grades(frame, grades)
     if "grade" not in frame.columns and "truth" in frame.columns:
         frame = frame.with_columns(grade=pl.col("judge"))
-    return _checked_judgments(frame, what, source)
+    return _checked_judgments(frame, origin)
 
 
 def read_pairs(source: Any) -> pl.DataFrame:
@@ -167,7 +169,7 @@ def read_pairs(source: Any) -> pl.DataFrame:
         As `read_qrels`, but that grades may be missing.
     """
     if not isinstance(source, str | os.PathLike):
-        return _checked_pairs(table_of(source, value="probability"), "pairs", source)
+        return _checked_pairs(table_of(source, value="probability"), _Origin("pairs"))
     frame = read_qrels(source)  # faults have their lines
     with open(source, "rb") as stream:
         names = stream.readline().decode("utf-8", "replace").strip().split(",")
@@ -184,14 +186,33 @@ def _map_grades(frame: pl.DataFrame, grades: Mapping[int, int | None]) -> pl.Dat
     return kept.with_columns(pl.col("grade").replace(others)) if others else kept
 
 
-def _checked_judgments(frame: pl.DataFrame, what: str, source: Any) -> pl.DataFrame:
-    require(frame, ("topic", "doc", "grade"), what)
-    _checked_pairs(frame, what, source)
-    negative = frame.filter(pl.col("grade") < 0)
-    if negative.height:
-        counts = negative["grade"].value_counts().sort("grade")
+@dataclass(frozen=True)
+class _Origin:
+    """Where a table comes from: what a message calls it, and of a file how it was read."""
+
+    what: str
+    path: str | os.PathLike[str] | None = None
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    has_every_line: bool = True
+
+    def place(self, frame: pl.DataFrame, index: int) -> str:
+        """Return how a message names the place of a row: a file's with its line."""
+        if self.path is None or not self.has_every_line:
+            return self.what
+        pair = frame.select("topic", "doc").row(index)
+        upto = frame.head(index + 1)
+        nth = upto.filter((pl.col("topic") == pair[0]) & (pl.col("doc") == pair[1])).height
+        return place_of(self.path, pair, nth, **self.reading)
+
+
+def _checked_judgments(frame: pl.DataFrame, origin: _Origin) -> pl.DataFrame:
+    require(frame, ("topic", "doc", "grade"), origin.what)
+    _checked_pairs(frame, origin)
+    is_negative = (frame["grade"] < 0).fill_null(False)
+    if is_negative.any():
+        counts = frame.filter(is_negative)["grade"].value_counts().sort("grade")
         said = ", ".join(f"{n} lines have the grade {grade}" for grade, n in counts.iter_rows())
-        place = _place(what, source, negative.row(0, named=True))
+        place = origin.place(frame, int(is_negative.arg_true()[0]))
         raise InputRefused(
             f"{place}: {said}: say with grades= (in a shell: --grades) what it means, 0 for not relevant or None to "
             "leave the lines out"
@@ -199,31 +220,24 @@ def _checked_judgments(frame: pl.DataFrame, what: str, source: Any) -> pl.DataFr
     return frame
 
 
-def _checked_pairs(frame: pl.DataFrame, what: str, source: Any) -> pl.DataFrame:
+def _checked_pairs(frame: pl.DataFrame, origin: _Origin) -> pl.DataFrame:
     """Return the frame; InputRefused where an assessor has a pair twice, or where a probability is none."""
-    require(frame, ("topic", "doc"), what)
+    require(frame, ("topic", "doc"), origin.what)
     by = [name for name in ("topic", "doc", "assessor") if name in frame.columns]
-    twice = frame.select(by).is_duplicated()
-    if twice.any():
-        row = frame.filter(twice).row(0, named=True)
-        place = _place(what, source, row, nth=2)
-        raise InputRefused(f"{place}: document {row['doc']} is judged twice in topic {row['topic']}")
+    again = ~frame.select(pl.struct(by).is_first_distinct()).to_series()
+    if again.any():
+        index = int(again.arg_true()[0])
+        topic, doc = frame.select("topic", "doc").row(index)
+        raise InputRefused(f"{origin.place(frame, index)}: document {doc} is judged twice in topic {topic}")
     if "probability" in frame.columns:
         wrong = frame.filter((pl.col("probability") <= 0) | (pl.col("probability") > 1))
         if wrong.height:
             row = wrong.row(0, named=True)
             raise InputRefused(
-                f"{what}: the probability of document {row['doc']} in topic {row['topic']} must be within (0, 1], got "
-                f"{row['probability']}"
+                f"{origin.what}: the probability of document {row['doc']} in topic {row['topic']} must be within "
+                f"(0, 1], got {row['probability']}"
             )
     return frame
-
-
-def _place(what: str, source: Any, row: dict[str, Any], nth: int = 1) -> str:
-    """Return how a message names the place of a row: a file's with its line."""
-    return (
-        place_of(source, (row["topic"], row["doc"]), nth) if isinstance(source, str | os.PathLike) else what
-    )
 
 
 def read_topics(

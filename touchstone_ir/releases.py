@@ -180,18 +180,18 @@ def _pairs(
     names: list[str],
     options: DifferenceOptions,
 ) -> Result:
-    if not rankings.keys() - others.keys():
-        raise InputRefused(
-            f"the run {next(iter(others))} is named twice: a run against itself is no comparison"
-        )
+    twice = [run for run in rankings.keys() & others.keys() if rankings[run] != others[run]]
+    if twice or not rankings.keys() - others.keys():
+        run = min(twice or others)
+        raise InputRefused(f"the run {run} is named twice: a run against itself is no comparison")
     sampled, about, measures = sample_of(release, names)
     found = compare_runs(
         release, sampled, about["measures"], measures, rankings | others, list(others), options
     )
     n_topics = len(sampled.facts.topics)
     words = f"95 % confidence intervals {CLAIM_WORDS[options.claim.key]}, {n_topics} topics."
-    if found and found[0].n_family:
-        words = f"{words} p {ADJUSTMENTS[found[0].adjustment]} in the family {found[0].family}."
+    if (adjusted := next((one for one in found if one.n_family), None)) is not None:
+        words = f"{words} p {ADJUSTMENTS[adjusted.adjustment]} in the family {adjusted.family}."
     return Result(
         "evaluate",
         rows_frame([pair_row(one) for one in found]),

@@ -206,14 +206,15 @@ def arrays_of(runs: pl.DataFrame, known: Knowledge, depth: int, relevant_grade: 
     """
     returned_topics = set(runs["topic"].unique())
     topics = sorted(known.main["topic"].unique())
+    if not topics:
+        raise InputRefused(f"{known.main_name}: there is no judgment")
     if not set(topics) & returned_topics:
+        topic, doc = known.main.select(PAIR).row(0)
         words = (
             "the runs and the judgments have no common topic: are their ids spelled alike? "
-            f"{topics[0]!r} is one here, {min(returned_topics)!r} one of the runs"
-            if topics
-            else "there is no judgment"
+            f"{topic!r} is one here, {min(returned_topics)!r} one of the runs"
         )
-        raise pair_refused(known.main_name, known.main.select(PAIR).row(0), words)
+        raise pair_refused(known.main_name, (topic, doc), words)
     if known.draw is not None:  # a topic of which nothing was drawn is one of the mean all the same
         topics = sorted(returned_topics | set(known.draw["topic"].unique()))
     names = runs["run"].unique(maintain_order=True).to_list()

@@ -119,15 +119,22 @@ def read_judgment_columns(
     return _map_grades(columns, grades or {})
 
 
-def line_of_pair(path: str | os.PathLike[str], topic_id: str, doc_id: str, *, nth: int = 1) -> int | None:
+def line_of_pair(
+    path: str | os.PathLike[str],
+    topic_id: str,
+    doc_id: str,
+    *,
+    nth: int = 1,
+    format: str | None = None,  # noqa: A002
+    requests: str | os.PathLike[str] | None = None,
+) -> int | None:
     """Return the line in which a file of judgments names a pair for the nth time; None where it does not."""
     if is_dataset(path):
         return None
-    wanted = _request(path, None, JudgmentFormat)
-    pairs = (
-        (one.topic_id, one.doc_id) for one in wanted.format.read(path, wanted.name, options=wanted.options)
-    )
-    places = (index for index, pair in enumerate(pairs) if pair == (topic_id, doc_id))
+    wanted = _request(path, format, JudgmentFormat)
+    given = {} if requests is None else {"requests": requests}
+    records = wanted.format.read(path, wanted.name, options=wanted.options, **given)
+    places = (index for index, one in enumerate(records) if (one.topic_id, one.doc_id) == (topic_id, doc_id))
     index = next(islice(places, nth - 1, None), None)
     if index is None:
         return None

@@ -152,6 +152,9 @@ def test_tags_are_found_in_words_between_other_characters_the_longest_first():
         (), 3, {"bm25": "unpublished-1", "bm25+rm3": "unpublished-2", "a.b": "unpublished-3"}
     )
     assert runs.words("bm25+rm3_bm25.run, BM25, bm25f, a.b a-b") == (
-        "unpublished-2_unpublished-1.run, BM25, bm25f, unpublished-3 a-b"
+        "unpublished-2_unpublished-1.run, unpublished-1, bm25f, unpublished-3 a-b"
     )
+    assert (
+        PublishedRuns((), 1, {"I": "unpublished-1"}).words("\u0131.run") == "unpublished-1.run"
+    )  # a dotless i
     assert PublishedRuns((), 0, {}).words("bm25") == "bm25"

@@ -5,6 +5,7 @@ import json
 import re
 import shlex
 import zipfile
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -205,6 +206,25 @@ def test_a_paper_has_no_table_of_numbers_without_intervals(mine, prels, capsys):
     code, printed = by_touchstone(capsys, *asked)
     assert (code, printed.out) == (2, "")
     assert "shows intervals, and these numbers have none" in printed.err
+
+
+def test_two_different_runs_of_one_name_are_refused_in_both_places(mine, tmp_path):
+    """The control: the same run on both sides, of several, is one that the others are compared with."""
+    other = tmp_path / "other.run"
+    other.write_text(mine.read_text())
+    same = ts.evaluate(RELEASE, [str(mine), "run1"], "DCG@10", against=str(other))
+    assert same.frame.select("run", "against").rows() == [("run1", "mine")]
+    other.write_text("".join(mine.read_text().splitlines(keepends=True)[:3]))
+    with pytest.raises(InputRefused, match="the run mine is named twice"):
+        ts.evaluate(RELEASE, [str(mine), "run1"], "DCG@10", against=str(other))
+
+
+def test_a_measure_without_adjusted_comparisons_claims_no_adjustment(mine):
+    """Each table of a paper has the number of comparisons of its own measure."""
+    found = ts.evaluate(RELEASE, "run1", ["DCG@10", "P@10"], against="run2", family="all")
+    pairs = tuple(replace(one, n_family=0 if one.measure == "P@10" else 7) for one in found.pairs)
+    first, second = replace(found, pairs=pairs).to_markdown().split("Differences in")[1:]
+    assert ("7 comparisons" in first, "comparisons" in second) == (True, False)
 
 
 def test_claim_and_family_of_runs_alone_are_refused():

@@ -149,6 +149,50 @@ def test_a_fault_in_a_file_is_named_with_its_line(tmp_path):
         ts.read_qrels(path)
 
 
+@pytest.mark.parametrize(
+    ("lines", "reading", "place"),
+    [
+        ("1 amy a 1\n1 bob a -1\n", {"format": "qrels_jg"}, "{path}:2"),
+        ("1 0 a 1\n1 0 b -1\n", {"format": "qrels"}, "{path}:2"),
+        (
+            "1 0 a 1\n1 0 b -1\n",
+            {"format": "qrels", "grades": {0: None}},
+            "{path}",
+        ),  # its lines are not counted
+    ],
+)
+def test_a_negative_grade_is_named_with_its_own_line(tmp_path, lines, reading, place):
+    path = tmp_path / "judged.txt"  # by itself it may be either
+    path.write_text(lines)
+    with pytest.raises(InputRefused) as caught:
+        ts.read_qrels(path, **reading)
+    assert str(caught.value).startswith(
+        f"{place.format(path=path)}: 1 lines have the grade -1: say with grades="
+    )
+
+
+def test_a_pair_judged_twice_is_named_with_its_second_line_where_the_format_is_given(tmp_path):
+    path = tmp_path / "judged.txt"
+    path.write_text("1 0 a 1\n1 0 b 1\n1 0 a 0\n")
+    with pytest.raises(ValueError, match=rf"^{path}:3:.*a.*twice|^{path}:3:.*twice"):
+        ts.read_qrels(path, format="qrels")
+
+
+def test_judgments_that_a_grade_map_leaves_out_are_no_judgments(tmp_path):
+    path, run = tmp_path / "l.qrels", {"1": {"a": 1.0}}
+    path.write_text("1 0 a 0\n1 0 b 1\n")
+    left = ts.read_qrels(path, grades={0: None, 1: None})
+    with pytest.raises(InputRefused, match="there is no judgment"):
+        ts.estimate(ts.read_run(run, name="mine"), "P@1", labels=left)
+
+
+def test_without_a_common_topic_the_topic_of_the_line_is_named(tmp_path):
+    path = tmp_path / "l.qrels"
+    path.write_text("5 0 a 0\n10 0 b 1\n")
+    with pytest.raises(InputRefused, match=rf"^{path}:1: .* '5' is one here, 'q1' one of the runs"):
+        ts.estimate(ts.read_run({"q1": {"a": 1.0}}, name="mine"), "P@1", labels=path)
+
+
 def test_a_run_read_as_judgments_says_which_reader_to_take(tmp_path):
     path = tmp_path / "bm25.run"
     path.write_text("1 Q0 a 1 0.5 bm25\n")

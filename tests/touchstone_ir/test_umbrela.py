@@ -1,5 +1,7 @@
 """umbrela's judgments name texts alone: the requests that it judged tell topics and documents."""
 
+import json
+
 import pytest
 from tool_files import FILES, LABELS
 
@@ -49,3 +51,12 @@ def test_requests_that_do_not_fit_are_refused(tmp_path, capsys):
     with pytest.raises(ValueError, match=r"requests= is for a file of umbrela's judgments"):
         ts.read_qrels({"q1": {"d1": 1}}, requests=REQUESTS)
     assert not out.exists()
+
+
+def test_a_negative_grade_is_asked_about_with_the_requests_that_were_given(tmp_path):
+    lines = JUDGED.read_text().splitlines()
+    first = json.loads(lines[0])
+    judged = tmp_path / "judged.jsonl"
+    judged.write_text("\n".join([json.dumps({**first, "judgment": -1}), *lines[1:]]) + "\n")
+    with pytest.raises(ValueError, match=rf"^{judged}:1: 1 lines have the grade -1: say with grades="):
+        ts.read_qrels(judged, requests=REQUESTS)

@@ -59,16 +59,23 @@ class PublishedRuns:
     def words(self, text: str) -> str:
         """Return what the product wrote down, as the name of a file, without the tags in it.
 
-        >>> PublishedRuns((), 1, {"bm25": "unpublished-1"}).words("bm25.prels, bm25f.prels")
+        In small letters and in capitals alike: names of files seldom keep those of a tag.
+
+        >>> PublishedRuns((), 1, {"BM25": "unpublished-1"}).words("bm25.prels, bm25f.prels")
         'unpublished-1.prels, bm25f.prels'
         """
-        return self._tag.sub(lambda found: self.hidden[found[0]], text) if self.hidden else text
+        if not self.hidden:
+            return text
+        tag, names = self._tag
+        return tag.sub(lambda found: names[(found.lastindex or 1) - 1], text)
 
     @cached_property
-    def _tag(self) -> re.Pattern[str]:
-        """A hidden tag between anything but letters and digits; of several that begin alike the longest."""
+    def _tag(self) -> tuple[re.Pattern[str], list[str]]:
+        """A hidden tag between anything but letters and digits, the longest first; by group what stands in for it."""
         tags = sorted(self.hidden, key=len, reverse=True)
-        return re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, tags))})(?![^\W_])")
+        either = "|".join(f"({re.escape(tag)})" for tag in tags)
+        pattern = re.compile(rf"(?<![^\W_])(?:{either})(?![^\W_])", re.IGNORECASE)
+        return pattern, [self.hidden[tag] for tag in tags]
 
     def in_design(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """Return the parameters of a draw."""
