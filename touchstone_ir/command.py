@@ -12,6 +12,7 @@ from touchstone_ir.command_parts import BAD_INPUT, DONE, add_all
 from touchstone_ir.commands import COMMANDS
 from touchstone_ir.fault_places import with_place
 from touchstone_ir.grade_maps import joined_grades
+from touchstone_ir.kept_files import require_other_output
 
 
 def parser() -> argparse.ArgumentParser:
@@ -34,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(list(joined_grades(given)))
     command = next(one for one in COMMANDS if one.name == options.command)
     try:
+        require_other_output(vars(options))
         return command.run(options)
     except BrokenPipeError:  # whoever read the result has enough of it
         return DONE

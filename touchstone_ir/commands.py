@@ -24,8 +24,9 @@ from touchstone_ir.command_parts import (
     write_text,
 )
 from touchstone_ir.grade_maps import FLAG, OPTION, gain_map, grade_map
+from touchstone_ir.kept_files import require_no_grades
 from touchstone_ir.printing import csv_text
-from touchstone_ir.readers import read_qrels, read_run
+from touchstone_ir.readers import read_pairs, read_qrels, read_run
 from touchstone_ir.results import result_from_json
 
 
@@ -39,6 +40,9 @@ class Command:
     run: Callable[[argparse.Namespace], int]
     add: Callable[[argparse.ArgumentParser], None] | None = None
     codes: tuple[int, ...] = (DONE, BAD_INPUT)
+
+
+GRADED = {"topic": pl.String, "doc": pl.String, "grade": pl.Int64}
 
 
 # -- what commands share -----------------------------------------------------------------------------------------
@@ -80,9 +84,14 @@ def _evidence(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _write_pairs(pairs: pl.DataFrame, out: str | None) -> int:
-    """Write pairs with an empty column grade, which is then filled in."""
-    table = pairs.with_columns(grade=pl.lit(None, dtype=pl.Int64))
+def _write_pairs(pairs: pl.DataFrame, out: str | None, earlier: str | None) -> int:
+    """Write pairs with a column grade to be filled in; grades that an earlier file has are kept."""
+    if out is not None:
+        require_no_grades(Path(out))
+    given = pl.DataFrame(schema=GRADED) if earlier is None else read_pairs(earlier)
+    if "grade" not in given.columns:
+        given = given.with_columns(grade=pl.lit(None, dtype=pl.Int64))
+    table = pairs.join(given.select([*GRADED]), on=["topic", "doc"], how="left", maintain_order="left")
     write_text(csv_text(table).rstrip("\n"), out)
     n_new = int((pairs["batch"] == pairs["batch"].max()).sum()) if pairs.height else 0
     print(f"{pairs.height} pairs, {n_new} of them new", file=sys.stderr)
@@ -120,7 +129,9 @@ def _design(options: argparse.Namespace) -> int:
 
 def _draw(options: argparse.Namespace) -> int:
     made = draws.design_from_json(Path(options.design).read_text(encoding="utf-8"))
-    return _write_pairs(draws.draw(made, seed=options.seed, earlier=options.earlier), options.out)
+    return _write_pairs(
+        draws.draw(made, seed=options.seed, earlier=options.earlier), options.out, options.earlier
+    )
 
 
 def _audit(options: argparse.Namespace) -> int:
@@ -135,7 +146,7 @@ def _audit(options: argparse.Namespace) -> int:
         draw=options.draw,
         earlier=options.earlier,
     )
-    return _write_pairs(found, options.out)
+    return _write_pairs(found, options.out, options.earlier)
 
 
 def _estimate(options: argparse.Namespace) -> int:
@@ -181,6 +192,7 @@ def _describe(options: argparse.Namespace) -> int:
 
 
 KEYS = [one.key for one in FORMATS]
+WRITTEN = [one.key for one in FORMATS if one.write is not None]
 COMMANDS: tuple[Command, ...] = (
     Command(
         "convert",
@@ -191,7 +203,9 @@ COMMANDS: tuple[Command, ...] = (
             argument(
                 "--from", dest="from_format", choices=KEYS, metavar="FORMAT", help="default: recognised"
             ),
-            argument("--to", dest="to_format", choices=KEYS, metavar="FORMAT", help="default: by the ending"),
+            argument(
+                "--to", dest="to_format", choices=WRITTEN, metavar="FORMAT", help="default: by the ending"
+            ),
             argument("--name", help="of the run, where a file holds several or none"),
             argument(
                 "--requests",

@@ -99,7 +99,9 @@ def design_from_json(text: str) -> Design:
         pairs = pl.DataFrame(fields["pairs"], schema=schema)
         return Design(Question(**fields["question"]), pairs, fields["half_width"], fields["n_topics"])
     except (json.JSONDecodeError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
-        raise InputRefused(f"this is no design of touchstone: {error}") from error
+        raise InputRefused(
+            "this is no design of touchstone, as the command design or to_json write it"
+        ) from error
 
 
 def design(

@@ -24,6 +24,7 @@ from touchstone_ir.gate_folder import (
 from touchstone_ir.gate_items import gate_pairs
 from touchstone_ir.gate_state import GateState, state_of
 from touchstone_ir.gate_storage import make_folder, sha256_of, write_file
+from touchstone_ir.kept_files import grades_in
 from touchstone_ir.readers import read_qrels, read_run
 
 Name = str | os.PathLike[str]
@@ -109,9 +110,13 @@ def next_batch(
             return state
         pairs = gate.asked_pairs(state.open_batch)
         texts = None if corpus is None else read_texts(Path(corpus), pairs)
+        target = None if out is None else Path(out).absolute()
+        if target is not None and grades_in(target).keys() & set(pairs):
+            raise InputRefused(
+                f"{target}: grades of this batch stand in this file: answer with it, or move it away"
+            )
         gate.keep_batch(state.open_batch)
-        if out is not None:
-            target = Path(out).absolute()
+        if target is not None:
             make_folder(target.parent)
             write_file(target, batch_content(pairs, texts=texts))
         return state

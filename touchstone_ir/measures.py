@@ -14,6 +14,9 @@ from touchstone_ir.columns import InputRefused
 SERVED = (Linear, Ratio, Complete)
 
 
+LARGEST_GAIN = 1_000_000
+
+
 def measures_of(given: Any) -> list[Measure[Kind]]:
     """Return the measures that are named, each once, in the order given.
 
@@ -57,13 +60,25 @@ def printed_name(measure: Measure[Kind], relevant_grade: int) -> str:
     return f"{family}@{rest}" if rest else family
 
 
+def distinct_measures(given: Any, relevant_grade: int) -> list[Measure[Kind]]:
+    """Return the measures that are named, each once however it is spelled.
+
+    >>> [one.name for one in distinct_measures(["P@10", "P(rel=1)@10", "P(rel=2)@10"], 1)]
+    ['P@10', 'P(rel=2)@10']
+    """
+    found: dict[str, Measure[Kind]] = {}
+    for one in measures_of(given):
+        found.setdefault(printed_name(one, relevant_grade), one)
+    return list(found.values())
+
+
 def gains_of(gains: Mapping[int, float] | None, n_grades: int, given: Iterable[int]) -> Floats:
     """Return the gain of every grade from 0; by default the grade itself.
 
     Raises
     ------
     InputRefused
-        A grade that was given and has no gain; a gain that is negative or no number.
+        A grade that was given and has no gain; a gain that is negative, above a million, or no number.
 
     Examples
     --------
@@ -76,6 +91,6 @@ def gains_of(gains: Mapping[int, float] | None, n_grades: int, given: Iterable[i
     if missing:
         raise InputRefused(f"gains= has no gain of the grade {missing[0]}, which was given")
     found = np.array([float(gains.get(grade, 0.0)) for grade in range(n_grades)])
-    if not np.isfinite(found).all() or (found < 0).any():
-        raise InputRefused(f"gains= must be numbers of at least 0, got {found.tolist()}")
+    if not ((found >= 0) & (found <= LARGEST_GAIN)).all():
+        raise InputRefused(f"gains= must be numbers from 0 to {LARGEST_GAIN:,}, got {found.tolist()}")
     return found

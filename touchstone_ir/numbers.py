@@ -19,7 +19,7 @@ from sampling.measures.families import Measure
 from sampling.measures.kinds import Kind
 from touchstone_ir.columns import InputRefused
 from touchstone_ir.fault_places import told_with_places
-from touchstone_ir.measures import gains_of, measures_of, printed_name
+from touchstone_ir.measures import distinct_measures, gains_of, printed_name
 from touchstone_ir.readers import RUN, read_pairs, read_qrels, read_run
 from touchstone_ir.results import Result, result_of
 from touchstone_ir.rows import MeasuredRuns, ResultRows
@@ -165,7 +165,7 @@ def measured_runs(
     relevant: int,
 ) -> list[MeasuredRuns]:
     """Return every measure of all runs and pairs."""
-    wanted = measures_of(measures)
+    wanted = distinct_measures(measures, relevant)
     table = runs_of(runs)
     said = judgments_of(labels)
     checked = _truth(said) if gold is None else judgments_of(gold)

@@ -7,7 +7,16 @@ from typing import Any
 import polars as pl
 
 from analytics.estimation.wording import ADJUSTMENTS, LEVEL, p_words, sentence
-from analytics.tables import Difference, RunNumber, Terms, pairs_table, runs_table, table_format
+from analytics.tables import (
+    Difference,
+    Rank,
+    RunNumber,
+    Terms,
+    pairs_table,
+    ranking_table,
+    runs_table,
+    table_format,
+)
 from analytics.tables.marks import NO_MARKS
 from judging.spreadsheets import SheetWriter
 from touchstone_ir.columns import InputRefused
@@ -189,14 +198,19 @@ def _paper_table(result: Result, measure: str, key: str) -> str:
         test="two-sided test of the difference",
         adjustment=_adjustment(result, measure),
     )
-    if rows and rows[0]["against"] is not None:
+    if rows and rows[0].get("against") is not None:
         table = pairs_table([_difference(row) for row in rows], terms)
+    elif "rank" in result.frame.columns:
+        ranked = [row for row in rows if row["rank"] is not None]
+        ranks = [Rank(_run_number(row), row["rank"], row["rank_low"], row["rank_high"]) for row in ranked]
+        table = ranking_table(ranks, [], terms, NO_MARKS)
     else:
-        runs = [
-            RunNumber(row["run"], row["value"], row["low"], row["high"], row["refusal"] or "") for row in rows
-        ]
-        table = runs_table(runs, [], terms, NO_MARKS)
+        table = runs_table([_run_number(row) for row in rows], [], terms, NO_MARKS)
     return table_format(key).write(table)
+
+
+def _run_number(row: Mapping[str, Any]) -> RunNumber:
+    return RunNumber(row["run"], row["value"], row["low"], row["high"], row["refusal"] or "")
 
 
 def _adjustment(result: Result, measure: str) -> str:
@@ -204,7 +218,7 @@ def _adjustment(result: Result, measure: str) -> str:
         one = next(pair for pair in result.pairs if pair.measure == measure)
         words = f"p {ADJUSTMENTS[one.adjustment]} in the family {one.family}, {one.n_family:,} comparisons"
         return words if one.n_family else ""
-    n_tested = int(result.frame["p"].is_not_null().sum())
+    n_tested = int(result.frame["p"].is_not_null().sum()) if "p" in result.frame.columns else 0
     if n_tested > 1:
         return f"p adjusted by Holm over the {n_tested:,} comparisons of this result"
     return "one comparison" if n_tested else ""

@@ -148,7 +148,7 @@ def result_from_json(text: str) -> Result:
         frame = pl.DataFrame(rows, infer_schema_length=None)
         return Result(fields["kind"], frame, fields["claim"], fields["caption"], fields["n_topics"])
     except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise InputRefused(f"this is no result of touchstone: {error}") from error
+        raise InputRefused("this is no result of touchstone, as --output json or to_json write it") from error
 
 
 def _written_text(text: str, path: str | Path | None) -> str:

@@ -215,6 +215,11 @@ def arrays_of(runs: pl.DataFrame, known: Knowledge, depth: int, relevant_grade: 
             f"{topic!r} is one here, {min(returned_topics)!r} one of the runs"
         )
         raise pair_refused(known.main_name, (topic, doc), words)
+    alike = set(runs.filter(pl.col("topic").is_in(topics))["run"].unique())
+    if strange := sorted(set(runs["run"].unique()) - alike):
+        raise InputRefused(
+            f"the run {strange[0]} and the judgments have no common topic: are their ids spelled alike?"
+        )
     if known.draw is not None:  # a topic of which nothing was drawn is one of the mean all the same
         topics = sorted(returned_topics | set(known.draw["topic"].unique()))
     names = runs["run"].unique(maintain_order=True).to_list()

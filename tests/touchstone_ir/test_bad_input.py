@@ -250,3 +250,46 @@ def test_a_batch_is_taken_when_nothing_is_wrong_with_it(gate):
     assert filled.read_bytes() != batch_content([])
     assert main(["gate", "answer", "G", "batch.csv"]) == 0
     assert (gate.folder / "G/answers/0001.csv").is_file()
+
+
+# -- what would be lost ----------------------------------------------------------------------------------------
+
+AUDIT = ["audit", "a.run", "-m", "P@2", "--labels", "l.qrels", "-n", "3", "--seed", "1"]
+
+
+def filled(path):
+    """Fill in every second grade of a file of pairs, and return its lines."""
+    head, *rows = path.read_text().splitlines()
+    path.write_text(
+        "\n".join([head, *(f"{row}1" if place % 2 else row for place, row in enumerate(rows))]) + "\n"
+    )
+    return path.read_text().splitlines()
+
+
+def test_grades_that_people_filled_in_are_not_written_over(folder, capsys):
+    """The control: a file without grades is written anew."""
+    assert main([*AUDIT, "-n", "4", "-o", "audit.csv"]) == 0
+    assert main([*AUDIT, "-n", "4", "-o", "audit.csv"]) == 0
+    n_grades = sum(line.endswith(",1") for line in filled(folder / "audit.csv"))
+    assert n_grades > 0
+    capsys.readouterr()
+    words = f"audit.csv: {n_grades} grades stand in this file: write to another one"
+    assert refused(folder, capsys, [*AUDIT, "-o", "audit.csv"]) == words
+    words = "audit.csv: the command reads this file: write to another one"
+    assert refused(folder, capsys, [*AUDIT, "--earlier", "audit.csv", "-o", "audit.csv"]) == words
+
+
+def test_a_result_is_not_written_over_the_labels(folder, capsys):
+    words = "l.qrels: the command reads this file: write to another one"
+    assert refused(folder, capsys, [*ASKED, "--labels", "l.qrels", "-o", "l.qrels"]) == words
+
+
+def test_a_run_of_other_topics_is_refused_beside_one_that_fits(folder, capsys):
+    (folder / "b.run").write_text(FILES["b.run"].replace("q", "query-"))
+    words = "the run b and the judgments have no common topic: are their ids spelled alike?"
+    assert refused(folder, capsys, [*ASKED, "--labels", "l.qrels"]) == words
+
+
+def test_gains_without_bound_are_refused(folder, capsys):
+    asked = ["estimate", "a.run", "-m", "DCG@2", "--labels", "l.qrels", "--gains", "0=0,1=1e200,2=2,3=3"]
+    assert "must be numbers from 0 to 1,000,000" in refused(folder, capsys, asked)

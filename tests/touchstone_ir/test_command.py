@@ -195,6 +195,54 @@ def test_grades_may_be_given_another_meaning():
             grade_map(wrong)
 
 
+def test_a_larger_audit_keeps_the_grades_of_the_earlier_one(folder, tmp_path, capsys):
+    made, truth = folder
+    asked = [
+        "audit",
+        made / "a.run",
+        made / "b.run",
+        "-m",
+        "P@5",
+        "--labels",
+        made / "labels.qrels",
+        "--seed",
+        7,
+    ]
+    audit, more = tmp_path / "audit.csv", tmp_path / "more.csv"
+    assert run(*asked, "-n", 40, "-o", audit) == 0
+    fill_in(audit, truth)
+    assert run(*asked, "-n", 55, "--earlier", audit, "-o", more) == 0
+    with audit.open(newline="") as first, more.open(newline="") as second:
+        before, after = (
+            {(row["topic"], row["doc"]): row["grade"] for row in csv.DictReader(one)}
+            for one in (first, second)
+        )
+    assert len(after) > len(before) > 0
+    assert {pair: grade for pair, grade in after.items() if pair in before} == before
+    assert {grade for pair, grade in after.items() if pair not in before} == {""}
+
+
+def test_a_measure_in_two_spellings_is_one(folder, capsys):
+    made, _ = folder
+    asked = ["compare", made / "a.run", made / "b.run", "--labels", made / "labels.qrels", "--output", "json"]
+    assert run(*asked, "-m", "P@5") == 0
+    alone = json.loads(capsys.readouterr().out)
+    assert run(*asked, "-m", "P@5", "P(rel=1)@5") == 0
+    assert json.loads(capsys.readouterr().out) == alone
+    assert run(*asked, "-m", "P@5", "P@3") == 0
+    assert len(json.loads(capsys.readouterr().out)["rows"]) == 2
+
+
+@pytest.mark.parametrize("form", ["latex", "markdown"])
+def test_a_ranking_is_a_table_of_a_paper_too(form, folder, capsys):
+    made, _ = folder
+    asked = ["rank", made / "a.run", made / "b.run", "-m", "P@5", "--labels", made / "labels.qrels"]
+    assert run(*asked, "--output", form) == 0
+    told = capsys.readouterr().out
+    assert "Ranking of the runs by P(rel=1)" in told
+    assert "True rank, 95" in told
+
+
 def test_gains_are_what_grades_are_worth(folder, capsys):
     made, _ = folder
     asked = ["estimate", made / "b.run", "-m", "DCG@5", "--labels", made / "labels.qrels", "--output", "json"]
