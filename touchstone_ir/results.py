@@ -15,7 +15,9 @@ from analytics.estimation.comparison import holm
 from analytics.estimation.wording import LEVEL, ClaimTest, PairComparison
 from touchstone_ir.columns import InputRefused
 from touchstone_ir.rows import ResultRows
+from touchstone_ir.samples import FileArrays
 
+MOST_NAMED = 3  # runs in a caption
 CLAIM_WORDS = {LIKE_THESE.key: "for topics like these", other_claim(LIKE_THESE).key: "for these topics"}
 
 
@@ -187,12 +189,26 @@ def result_of(
     frame = frame.with_columns(p_adjusted=_column(adjusted))
     frame = frame.with_columns(verdict=pl.Series([_verdict(row) for row in frame.iter_rows(named=True)]))
     n_tested = int(known.sum())
-    n_topics = parts[0].numbers.arrays.n_topics
+    arrays = parts[0].numbers.arrays
+    n_topics = arrays.n_topics
     words = [f"95 % confidence intervals {CLAIM_WORDS[claim.key]}, {n_topics} topics"]
     if n_tested > 1:
         words.append(f"p adjusted by Holm over the {n_tested} comparisons of this result")
+    words += _short_runs(arrays)
     caption = " ".join(f"{one}." for one in (*words, note) if one)
     return Result(kind, frame.select(_order(frame)), claim.key, caption, n_topics, topics)
+
+
+def _short_runs(arrays: FileArrays) -> list[str]:
+    """Return which runs return nothing in some topics, in words: their value there is 0."""
+    missing = {
+        name: arrays.n_topics - n
+        for name, n in zip(arrays.run_names, arrays.n_topics_returned, strict=True)
+        if n < arrays.n_topics
+    }
+    if len(missing) > MOST_NAMED:
+        return [f"{len(missing)} runs return nothing in some of the topics, which count as 0"]
+    return [f"{name} returns nothing in {n} of the topics, which count as 0" for name, n in missing.items()]
 
 
 def rows_frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:

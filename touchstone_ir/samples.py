@@ -45,6 +45,7 @@ class FileArrays(Arrays):
     """Somebody's files as arrays. Runs are all pooled: nothing came later than anything else."""
 
     run_names: tuple[str, ...]
+    n_topics_returned: tuple[int, ...]  # in how many of the topics each run returns something
     topics: tuple[str, ...]
     assessors: tuple[str, ...]
 
@@ -223,6 +224,8 @@ def arrays_of(runs: pl.DataFrame, known: Knowledge, depth: int, relevant_grade: 
     if known.draw is not None:  # a topic of which nothing was drawn is one of the mean all the same
         topics = sorted(returned_topics | set(known.draw["topic"].unique()))
     names = runs["run"].unique(maintain_order=True).to_list()
+    shared = runs.filter(pl.col("topic").is_in(topics)).group_by("run").agg(pl.col("topic").n_unique())
+    n_shared = dict(shared.iter_rows())
     near = runs.filter((pl.col("rank") <= depth) & pl.col("topic").is_in(topics)).select("run", *PAIR, "rank")
     _require_ranks(near)
     frame = _frame(near, known)
@@ -286,6 +289,7 @@ def arrays_of(runs: pl.DataFrame, known: Knowledge, depth: int, relevant_grade: 
         audit_assumption=known.assumption,
         is_by_gold_judges=known.has_gold_alone,
         run_names=tuple(names),
+        n_topics_returned=tuple(n_shared.get(name, 0) for name in names),
         topics=tuple(topics),
         assessors=labels.names,
     )

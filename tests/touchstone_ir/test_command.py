@@ -222,6 +222,22 @@ def test_a_larger_audit_keeps_the_grades_of_the_earlier_one(folder, tmp_path, ca
     assert {grade for pair, grade in after.items() if pair not in before} == {""}
 
 
+def test_a_run_that_returns_nothing_in_some_topics_is_told(folder, tmp_path, capsys):
+    made, _ = folder
+    short = tmp_path / "short.run"
+    lines = (made / "a.run").read_text().splitlines(keepends=True)
+    short.write_text(
+        "".join(line for line in lines if line[:2] in ("t0", "t1", "t2")).replace(" a\n", " short\n")
+    )
+    asked = ["-m", "P@5", "--labels", made / "labels.qrels"]
+    assert run("compare", short, made / "b.run", *asked) == 0
+    assert (
+        f"short returns nothing in {N_TOPICS - 3} of the topics, which count as 0." in capsys.readouterr().out
+    )
+    assert run("compare", made / "a.run", made / "b.run", *asked) == 0
+    assert "returns nothing" not in capsys.readouterr().out
+
+
 def test_a_measure_in_two_spellings_is_one(folder, capsys):
     made, _ = folder
     asked = ["compare", made / "a.run", made / "b.run", "--labels", made / "labels.qrels", "--output", "json"]

@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from gate_files import GateFiles, write_gate_files
+from gate_files import GateFiles, contents, write_gate_files
 
+from touchstone_ir import gate_steps as gates
+from touchstone_ir.columns import InputRefused
 from touchstone_ir.command import main
 
 
@@ -89,3 +91,19 @@ def test_labels_that_a_map_leaves_out_are_missing(
     assert main(["gate", "start", str(files.folder / "H"), *sources, *question]) == 2
     assert "llm.qrels: no label of document" in capsys.readouterr().err
     assert not (files.folder / "H").exists()
+
+
+def test_grades_that_are_not_answered_yet_are_not_written_over(files: GateFiles) -> None:
+    """The control: once it is answered, the same file takes the next batch."""
+    folder, asked = files.folder / "G", files.folder / "batch.csv"
+    gates.next_batch(folder, asked)
+    lines = asked.read_text().splitlines()
+    asked.write_text("\n".join([lines[0], f"{lines[1]}1", *lines[2:]]) + "\n")
+    before = contents(files.folder)
+    with pytest.raises(InputRefused, match="grades of this batch stand in this file"):
+        gates.next_batch(folder, asked)
+    assert contents(files.folder) == before
+    asked.write_text("\n".join([lines[0], *(f"{line}1" for line in lines[1:])]) + "\n")
+    gates.answer(folder, asked)
+    gates.next_batch(folder, asked)
+    assert asked.read_text().splitlines()[1] != f"{lines[1]}1"

@@ -168,20 +168,6 @@ def test_every_step_may_be_repeated(files: GateFiles, asked: Path) -> None:
     assert contents(folder) == kept
 
 
-def test_grades_that_are_not_answered_yet_are_not_written_over(files: GateFiles, asked: Path) -> None:
-    """The control: once it is answered, the same file takes the next batch."""
-    folder, lines = files.folder / "G", asked.read_text().splitlines()
-    asked.write_text("\n".join([lines[0], f"{lines[1]}1", *lines[2:]]) + "\n")
-    before = contents(files.folder)
-    with pytest.raises(InputRefused, match="grades of this batch stand in this file"):
-        gates.next_batch(folder, asked)
-    assert contents(files.folder) == before
-    asked.write_text("\n".join([lines[0], *(f"{line}1" for line in lines[1:])]) + "\n")
-    gates.answer(folder, asked)
-    gates.next_batch(folder, asked)
-    assert asked.read_text().splitlines()[1] != f"{lines[1]}1"
-
-
 def test_a_copy_elsewhere_asks_for_the_same_pairs(files: GateFiles, tmp_path: Path) -> None:
     files.start()
     files.play(most=1)
