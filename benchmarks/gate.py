@@ -20,7 +20,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +51,6 @@ from touchstone_ir.gate_difference import corrected_difference, labelled_arrays
 ASKED = Question(tolerance=0.02, cap=400, plan=120, batch=10)
 STRICT = Question(tolerance=0.0, cap=400, plan=120, batch=10)  # as with --require better
 WIDE = Question(tolerance=0.05, cap=400, plan=120, batch=10)
-MEASURE = parse_linear(f"P@{CUTOFF}")
 UNIT = 1 / (CUTOFF * N_TOPICS)  # what one document more or less changes
 ROWS = ((0.10, 0.25), (0.05, 0.10), (0.02, 0.05), (0.0, 0.02))
 PLAIN = 1.96
@@ -133,20 +132,43 @@ def by_class_means(world: World) -> Estimator:
     return estimate
 
 
+def distinct_ranks(world: World) -> tuple[Ints, int]:
+    """Return ranks that a system has once in a topic, and a cutoff within which they all are.
+
+    Shuffled roles leave some of them twice, which no run has: then documents are counted in the order of their ranks.
+    """
+    ranks = np.array(world.ranks)
+    for system in range(2):
+        own = np.flatnonzero(world.weights[system])
+        if np.unique(np.stack([world.topic[own], ranks[system, own]]), axis=1).shape[1] == own.size:
+            continue
+        order = own[np.lexsort((own, ranks[system, own], world.topic[own]))]
+        _, first, counts = np.unique(world.topic[order], return_index=True, return_counts=True)
+        ranks[system, order] = np.arange(order.size) - np.repeat(first, counts) + 1
+    if np.array_equal(ranks, world.ranks):
+        return ranks, CUTOFF
+    return np.where(world.weights == 0, 0, ranks), 2 * CUTOFF
+
+
 def as_reported(world: World) -> Estimator:
+    ranks, cutoff = distinct_ranks(world)
+    measure, scale = parse_linear(f"P@{cutoff}"), cutoff / CUTOFF
     columns = {
         "topic": [f"t{topic:02}" for topic in world.topic],
         "doc": [f"d{place:04}" for place in range(world.gold.size)],
-        "rank_a": world.ranks[0],
-        "rank_b": world.ranks[1],
+        "rank_a": ranks[0],
+        "rank_b": ranks[1],
         "label": world.label,
     }
-    arrays = labelled_arrays(pl.DataFrame(columns), MEASURE)
+    arrays = labelled_arrays(pl.DataFrame(columns), measure)
 
     def estimate(batch: GateBatch) -> Estimate | Refusal:
-        return corrected_difference(
-            arrays, MEASURE, is_asked=asked_mask(batch), gold=world.gold, probability=batch.probability
+        found = corrected_difference(
+            arrays, measure, is_asked=asked_mask(batch), gold=world.gold, probability=batch.probability
         )
+        if isinstance(found, Refusal):
+            return found
+        return replace(found, value=scale * found.value, standard_error=scale * found.standard_error)
 
     return estimate
 

@@ -82,6 +82,6 @@ BAD_FILES = {
         "x.qrels:2:9: grade must be an integer in -127..127, not 'high'", form="qrels"),
     "grades below 0": BadFile(
         "x.qrels", "q1 0 d1 1\nq1 0 d2 -2\nq2 0 d1 -1\nq2 0 d2 -2\n", "labels",
-        "x.qrels:2: 2 lines have the grade -2, 1 lines have the grade -1: say with grades= (in a shell: --grades) what "
+        "x.qrels:2: 2 lines have the grade -2, 1 line has the grade -1: say with grades= (in a shell: --grades) what "
         "it means, 0 for not relevant or None to leave the lines out", form="qrels"),
 }  # fmt: skip

@@ -211,7 +211,10 @@ def _checked_judgments(frame: pl.DataFrame, origin: _Origin) -> pl.DataFrame:
     is_negative = (frame["grade"] < 0).fill_null(False)
     if is_negative.any():
         counts = frame.filter(is_negative)["grade"].value_counts().sort("grade")
-        said = ", ".join(f"{n} lines have the grade {grade}" for grade, n in counts.iter_rows())
+        said = ", ".join(
+            f"{n} {'line has' if n == 1 else 'lines have'} the grade {grade}"
+            for grade, n in counts.iter_rows()
+        )
         place = origin.place(frame, int(is_negative.arg_true()[0]))
         raise InputRefused(
             f"{place}: {said}: say with grades= (in a shell: --grades) what it means, 0 for not relevant or None to "

@@ -93,7 +93,7 @@ def test_topics_have_their_texts():
 
 def test_negative_grades_are_asked_about():
     source = {"topic": ["1", "1"], "doc": ["a", "b"], "grade": [-2, 1]}
-    with pytest.raises(InputRefused, match="1 lines have the grade -2"):
+    with pytest.raises(InputRefused, match="1 line has the grade -2"):
         ts.read_qrels(source)
     assert ts.read_qrels(source, grades={-2: 0})["grade"].to_list() == [0, 1]
     assert ts.read_qrels(source, grades={-2: None})["grade"].to_list() == [1]
@@ -167,7 +167,7 @@ def test_a_negative_grade_is_named_with_its_own_line(tmp_path, lines, reading, p
     with pytest.raises(InputRefused) as caught:
         ts.read_qrels(path, **reading)
     assert str(caught.value).startswith(
-        f"{place.format(path=path)}: 1 lines have the grade -1: say with grades="
+        f"{place.format(path=path)}: 1 line has the grade -1: say with grades="
     )
 
 

@@ -58,5 +58,5 @@ def test_a_negative_grade_is_asked_about_with_the_requests_that_were_given(tmp_p
     first = json.loads(lines[0])
     judged = tmp_path / "judged.jsonl"
     judged.write_text("\n".join([json.dumps({**first, "judgment": -1}), *lines[1:]]) + "\n")
-    with pytest.raises(ValueError, match=rf"^{judged}:1: 1 lines have the grade -1: say with grades="):
+    with pytest.raises(ValueError, match=rf"^{judged}:1: 1 line has the grade -1: say with grades="):
         ts.read_qrels(judged, requests=REQUESTS)
