@@ -26,7 +26,7 @@ from touchstone_ir.command_parts import (
 from touchstone_ir.grade_maps import FLAG, OPTION, gain_map, grade_map
 from touchstone_ir.kept_files import require_no_grades
 from touchstone_ir.printing import csv_text
-from touchstone_ir.readers import read_pairs, read_qrels, read_run
+from touchstone_ir.readers import read_qrels, read_run
 from touchstone_ir.results import result_from_json
 
 
@@ -40,9 +40,6 @@ class Command:
     run: Callable[[argparse.Namespace], int]
     add: Callable[[argparse.ArgumentParser], None] | None = None
     codes: tuple[int, ...] = (DONE, BAD_INPUT)
-
-
-GRADED = {"topic": pl.String, "doc": pl.String, "grade": pl.Int64}
 
 
 # -- what commands share -----------------------------------------------------------------------------------------
@@ -84,15 +81,13 @@ def _evidence(options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _write_pairs(pairs: pl.DataFrame, out: str | None, earlier: str | None) -> int:
-    """Write pairs with a column grade to be filled in; grades that an earlier file has are kept."""
+def _write_pairs(pairs: pl.DataFrame, out: str | None) -> int:
+    """Write pairs with a column grade, which is then filled in; grades that are known already stay."""
     if out is not None:
         require_no_grades(Path(out))
-    given = pl.DataFrame(schema=GRADED) if earlier is None else read_pairs(earlier)
-    if "grade" not in given.columns:
-        given = given.with_columns(grade=pl.lit(None, dtype=pl.Int64))
-    table = pairs.join(given.select([*GRADED]), on=["topic", "doc"], how="left", maintain_order="left")
-    write_text(csv_text(table).rstrip("\n"), out)
+    if "grade" not in pairs.columns:
+        pairs = pairs.with_columns(grade=pl.lit(None, dtype=pl.Int64))
+    write_text(csv_text(pairs).rstrip("\n"), out)
     n_new = int((pairs["batch"] == pairs["batch"].max()).sum()) if pairs.height else 0
     print(f"{pairs.height} pairs, {n_new} of them new", file=sys.stderr)
     return DONE
@@ -129,9 +124,7 @@ def _design(options: argparse.Namespace) -> int:
 
 def _draw(options: argparse.Namespace) -> int:
     made = draws.design_from_json(Path(options.design).read_text(encoding="utf-8"))
-    return _write_pairs(
-        draws.draw(made, seed=options.seed, earlier=options.earlier), options.out, options.earlier
-    )
+    return _write_pairs(draws.draw(made, seed=options.seed, earlier=options.earlier), options.out)
 
 
 def _audit(options: argparse.Namespace) -> int:
@@ -146,7 +139,7 @@ def _audit(options: argparse.Namespace) -> int:
         draw=options.draw,
         earlier=options.earlier,
     )
-    return _write_pairs(found, options.out, options.earlier)
+    return _write_pairs(found, options.out)
 
 
 def _estimate(options: argparse.Namespace) -> int:

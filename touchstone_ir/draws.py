@@ -25,7 +25,7 @@ from sampling.questions import Design as Question
 from sampling.questions import prior_of_runs, question_rows
 from sampling.strategies import DEFAULT_STRATEGY, STRATEGIES, strategy_probabilities
 from touchstone_ir.columns import InputRefused
-from touchstone_ir.fault_places import pair_refused, told_with_places, with_place
+from touchstone_ir.fault_places import pair_refused, told_with_places
 from touchstone_ir.measures import measures_of
 from touchstone_ir.numbers import judgments_of, runs_of
 from touchstone_ir.readers import read_pairs
@@ -208,7 +208,7 @@ def _prior_with_scores(asked: Question, pooled: Pool, prior: Floats, scores: Any
 
 
 def draw(design: Design, *, seed: int, earlier: Any = None) -> pl.DataFrame:
-    """Return the pairs that are drawn: topic, doc, probability, batch.
+    """Return the pairs that are drawn: topic, doc, probability, batch; grade where `earlier` has grades: they stay.
 
     A pair has one random number for ever, by its ids and the seed: a larger budget keeps what a smaller one drew.
 
@@ -235,17 +235,26 @@ def _drawn_pairs(pairs: pl.DataFrame, seed: int, purpose: str, earlier: Any, wha
         return taken.with_columns(batch=pl.lit(1, dtype=pl.Int64))
     before = read_pairs(earlier)
     before = before if "batch" in before.columns else before.with_columns(batch=pl.lit(1, dtype=pl.Int64))
-    beyond = before.join(taken, on=PAIR, how="anti", maintain_order="left")
-    if beyond.height:
-        row = beyond.row(0, named=True)
-        words = (
-            f"document {row['doc']} of topic {row['topic']} was drawn earlier and is not drawn now: earlier= is of "
-            f"another {what} or seed, or of a larger one"
-        )
-        raise with_place(pair_refused("earlier", (row["topic"], row["doc"]), words), {"earlier": earlier})
+    with told_with_places(earlier=earlier):
+        _require_drawn(before, taken, what)
     batch = int(before["batch"].max()) + 1  # type: ignore[arg-type]  # a column of whole numbers
-    joined = taken.join(before.select(*PAIR, "batch"), on=PAIR, how="left", maintain_order="left")
+    kept = [*PAIR, "batch", *({"grade"} & set(before.columns))]
+    joined = taken.join(before.select(kept), on=PAIR, how="left", maintain_order="left")
     return joined.with_columns(pl.col("batch").fill_null(batch))
+
+
+def _require_drawn(before: pl.DataFrame, taken: pl.DataFrame, what: str) -> None:
+    """Raise InputRefused unless what was drawn earlier is drawn now, each pair once."""
+    again = before.filter(~pl.struct(PAIR).is_first_distinct())
+    for topic, doc in again.select(PAIR).head(1).iter_rows():
+        raise pair_refused("earlier", (topic, doc), f"document {doc} of topic {topic} stands here twice")
+    beyond = before.join(taken, on=PAIR, how="anti", maintain_order="left")
+    for topic, doc in beyond.select(PAIR).head(1).iter_rows():
+        words = (
+            f"document {doc} of topic {topic} was drawn earlier and is not drawn now: earlier= is of another {what} or "
+            "seed, or of a larger one"
+        )
+        raise pair_refused("earlier", (topic, doc), words)
 
 
 def audit(

@@ -228,9 +228,7 @@ def _measured_runs(
     targets = targets_of(basis, measure)
     # Where there is no gold the grades as given are all that is known, and then they are tested.
     as_given = replace(methods.NAIVE, is_tested=True)
-    rests_on_gold = (
-        known.gold is not None
-    )  # a measure that it cannot correct has a refusal, not a number of labels
+    rests_on_gold = known.gold is not None  # what it cannot correct has a refusal, not the labels' number
     reported = method_columns(basis, methods.REPORTED if rests_on_gold else as_given, targets)
     beside = None
     if rests_on_gold and not known.has_gold_alone:

@@ -19,9 +19,7 @@ else:  # in a release, the files lie beside each other
     from verify_ranges import BESIDE, ENDS, OUTSIDE, nearest_zero, with_room, within_range  # type: ignore
 
 Row = dict[str, Any]
-NEAR_ZERO = (
-    1e-12  # of values and limits, whose parts may cancel, and of standard errors that rounding alone leaves
-)
+NEAR_ZERO = 1e-12  # of values and limits, whose parts may cancel, and of standard errors left by rounding
 POSITIVE = (
     "standard_error", "topics_standard_error", "degrees_of_freedom", "p_value", "n", "topics_p_value",
     "topics_degrees_of_freedom",

@@ -220,6 +220,10 @@ def test_a_larger_audit_keeps_the_grades_of_the_earlier_one(folder, tmp_path, ca
     assert len(after) > len(before) > 0
     assert {pair: grade for pair, grade in after.items() if pair in before} == before
     assert {grade for pair, grade in after.items() if pair not in before} == {""}
+    lines = audit.read_text().splitlines()
+    audit.write_text("\n".join([f"{lines[0]},assessor", f"{lines[1]},amy", f"{lines[1]},bob"]) + "\n")
+    assert run(*asked, "-n", 55, "--earlier", audit, "-o", tmp_path / "none.csv") == 2
+    assert f"{audit}:2: document" in capsys.readouterr().err
 
 
 def test_a_run_that_returns_nothing_in_some_topics_is_told(folder, tmp_path, capsys):

@@ -208,6 +208,13 @@ def test_a_paper_has_no_table_of_numbers_without_intervals(mine, prels, capsys):
     assert "shows intervals, and these numbers have none" in printed.err
 
 
+def test_a_result_is_not_written_over_a_run(mine):
+    before = mine.read_bytes()
+    with pytest.raises(CommandError, match="the command reads this file"):
+        by_manage(RELEASE, mine, "DCG@10", "-o", mine)
+    assert mine.read_bytes() == before
+
+
 def test_two_different_runs_of_one_name_are_refused_in_both_places(mine, tmp_path):
     """The control: the same run on both sides, of several, is one that the others are compared with."""
     other = tmp_path / "other.run"

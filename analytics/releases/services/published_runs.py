@@ -14,10 +14,7 @@ from judging.models import Campaign, Run
 
 STAND_IN = "unpublished-"
 NAMING = ("runs", "pooled")  # parameters of a draw that name runs
-WORDS = (
-    "source",
-    "scores",
-)  # parameters that the names of files are in, and of files the names of runs may be
+WORDS = ("source", "scores")  # parameters that hold names of files, which may be named after runs
 HIDES_RUNS = 2  # the first format of releases that does not name them
 
 
